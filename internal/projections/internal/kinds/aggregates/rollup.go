@@ -136,7 +136,7 @@ func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Ke
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
 func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, value change.Value) *target.Write {
-	s := r.totalStamp(g, t, key, value)
+	s := plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t), Digest: change.Digest(value)}
 	w := target.On(g.Binding, doing, key)
 	w.Put(g.Rule.Writes[0], value)
 	w.Stamp(s)
@@ -158,34 +158,34 @@ func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) 
 	return err == nil && has && group == g.Group
 }
 
-// shown reports whether a target, as it was read before the sum was, shows it: under
-// older rules the same count of operations made the same sum.
-func (r run) shown(g plan.GroupRef, t Total, target change.Key, seen change.Image) bool {
+// showing is the version under which an item, as it was read before the sum was, shows a value;
+// false if it shows another one.
+func (r run) showing(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (plan.Version, bool) {
 	if seen == nil {
-		return false
+		return "", false
 	}
-	want := r.totalStamp(g, t, target, Of(g.Rule).display(t.Amount))
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
-	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest &&
-		plan.DigestOf(g.Binding, seen) == want.Digest
+	digest := change.Digest(value)
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, key, g.Group))
+	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 
-// hidden reports whether an item that lost its unique value to another, as it was read
-// before the sum was, shows nothing. Only a change of the locator asks for more: a sum
-// that was read before is older than the stamp.
-func (r run) hidden(g plan.GroupRef, target change.Key, seen change.Image) bool {
-	if seen == nil {
-		return false
-	}
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, target, g.Group))
-	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
+// shown reports whether a target shows a total: under older rules the same count of operations made the same sum.
+func (r run) shown(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
+	v, ok := r.showing(g, key, seen, Of(g.Rule).display(t.Amount))
+	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
-// totalStamp is the stamp of a total on a target. What is summed and where it
-// is shown only ever changes by counts that rise, so their sum is a version.
-func (r run) totalStamp(g plan.GroupRef, t Total, target change.Key, value change.Value) plan.Stamp {
-	return plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, target, g.Group),
-		Version: plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes), Digest: change.Digest(value)}
+// hidden reports whether an item that lost its unique value to another shows nothing. Only a change of
+// the locator asks for more: a sum that was read before is older than the stamp.
+func (r run) hidden(g plan.GroupRef, key change.Key, seen change.Image) bool {
+	_, ok := r.showing(g, key, seen, change.Value{})
+	return ok
+}
+
+// versionOf is the version of a total. What is summed and where it is shown only ever
+// changes by counts that rise, so their sum is a version.
+func (r run) versionOf(t Total) plan.Version {
+	return plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes)
 }
 
 // hide takes the attribute off an item that lost its unique value to another.

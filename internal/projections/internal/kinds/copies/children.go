@@ -164,14 +164,13 @@ func as(e *rules.Entity, p *plan.Planner, key change.Key, item change.Image) (ru
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
 func stillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
 	t := target.On(id.Binding, "", id.Key)
-	if seen == nil {
-		t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
-		return t.InTransaction(rd)
-	}
-	t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
-	t.Holds(seen, id.Rule.JoinReads...)
-	for _, eq := range id.Rule.Target.Equals {
-		t.Holds(seen, eq.Attribute)
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if seen != nil {
+		t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
+		t.Holds(seen, id.Rule.JoinReads...)
+		for _, eq := range id.Rule.Target.Equals {
+			t.Holds(seen, eq.Attribute)
+		}
 	}
 	return t.InTransaction(rd)
 }

@@ -45,13 +45,11 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
 func (m maker) alreadyRight(ctx context.Context, asked *heals) (map[plan.ItemRule]bool, error) {
-	sources := map[plan.ItemRule]change.Key{}
 	var keys []table.Key
 	for id, h := range asked.All() {
 		if id.Claimed() {
 			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
-			sources[id] = source
 			keys = append(keys, state.EntryKey(source))
 		}
 		if h.Freed || placeOf(id.Binding, id.Key, h.Last) == placeOccupied {
@@ -64,25 +62,24 @@ func (m maker) alreadyRight(ctx context.Context, asked *heals) (map[plan.ItemRul
 	}
 	result := map[plan.ItemRule]bool{}
 	for id, h := range asked.All() {
-		source, ok := sources[id]
-		if !ok {
-			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
+		source, ok := id.Rule.SourceKey(id.Key)
+		if id.Claimed() {
 			parked := rows[parkedKey(id.Binding, id.Key)] != nil
-			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked &&
-				m.isRight(id.Binding, nil, h, id.Key, false)
-			continue
-		}
-		ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
-		if err != nil {
-			return nil, err
-		}
-		var wanted *mirrorItem
-		if ent != nil {
-			if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
-				wanted = &it
+			found := state.ReadSet(rows[state.ClaimsKey(id.Binding, id.Key)], false)
+			result[id] = found.Winner() == "" && !parked && m.isRight(id.Binding, nil, h, id.Key, false)
+		} else if ok {
+			ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
+			if err != nil {
+				return nil, err
 			}
+			var wanted *mirrorItem
+			if ent != nil {
+				if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
+					wanted = &it
+				}
+			}
+			result[id] = m.isRight(id.Binding, wanted, h, id.Key, isParked(rows, id.Binding, id.Key))
 		}
-		result[id] = m.isRight(id.Binding, wanted, h, id.Key, isParked(rows, id.Binding, id.Key))
 	}
 	return result, nil
 }
