@@ -34,8 +34,7 @@ type AuditConfig struct {
 }
 
 // Audit compares what is derived in a table with what the items ask for. It
-// reads only; its methods that mend (MendSum, ClearParked, ...) write under the
-// same guards as the engine. It is safe for concurrent use.
+// reads only; Mend writes under the same guards as the engine. It is safe for concurrent use.
 type Audit struct {
 	planner *plan.Planner
 	tables  *table.Tables

@@ -123,10 +123,7 @@ func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) 
 
 func (rd *ruleReader) readParked(item table.Row) Parked {
 	row := state.ReadParked(item)
-	p := Parked{
-		ID: row.ID, Rule: "record", Key: row.Item, Code: row.Code, Reason: row.Reason, Position: row.Position,
-		At: row.At, Raw: row.Raw, parking: row.Parking,
-	}
+	p := Parked{Parked: row, Rule: "record", Key: row.Item}
 	if t, ok := audit.ReadContested(attributes.ItemFromTable(item)); ok {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}

@@ -11,15 +11,24 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// WhatOf says how what was found differs from what is wanted.
-func WhatOf(want, found change.Value) drift.What {
-	switch {
-	case found.Kind() == change.KindAbsent:
-		return drift.Missing
-	case want.Kind() == change.KindAbsent:
-		return drift.Surplus
+// CompareAttributes says which attributes of an item do not hold what they should. One write mends them all.
+func CompareAttributes(f drift.Finding, names []string, want []change.Value, item change.Image) (all []drift.Finding) {
+	for i, name := range names {
+		found := item.Lookup(name)
+		if want[i].Equal(found) {
+			continue
+		}
+		f.What, f.Attribute, f.Expected, f.Found = drift.Wrong, name, Text(want[i]), Text(found)
+		switch {
+		case found.Kind() == change.KindAbsent:
+			f.What = drift.Missing
+		case want[i].Kind() == change.KindAbsent:
+			f.What = drift.Surplus
+		}
+		all = append(all, f)
+		f.WriteUnits = 0
 	}
-	return drift.Wrong
+	return all
 }
 
 // CompareLeftover says what a rule left on an item on which it does not write any more.

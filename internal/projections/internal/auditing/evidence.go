@@ -3,7 +3,6 @@ package auditing
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -73,7 +72,7 @@ func keysOf[K any](e *Evidence, suspects []drift.Suspect, step int, of func(*Pro
 }
 
 func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
-	if len(keys) == 0 || e.Incarnation == "" { // of a table without a registry there is nothing to read
+	if e.Incarnation == "" { // of a table without a registry there is nothing to read
 		return nil
 	}
 	found, err := e.Tables.ReadState(ctx, "reading the state of suspects", keys)
@@ -82,10 +81,6 @@ func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
 }
 
 func (e *Evidence) fetchItems(ctx context.Context, keys []change.Key) error {
-	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !e.Tables.CanExist(k) })
-	if len(keys) == 0 {
-		return nil
-	}
 	found, err := e.Tables.ReadItems(ctx, "reading suspects", keys)
 	maps.Copy(e.Items, found)
 	return err

@@ -2,7 +2,6 @@ package aggregates
 
 import (
 	"context"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -67,7 +66,6 @@ func reset(c *table.Expression, a audit.Amount, operations int64) string {
 // the targets whose stamp no count is raised above, the stamp is taken off.
 func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem,
 	err error) {
-	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !t.Tables.CanExist(k) })
 	items, err := t.Tables.ReadItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)
 	for _, key := range targets {

@@ -169,7 +169,8 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	}
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
-		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, audit.Amount{}.String() // it is the count that has to be raised, or the stamp that goes
+		// It is the count that has to be raised, or the stamp that goes.
+		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, audit.Amount{}.String()
 	}
 }
 

@@ -122,22 +122,3 @@ func (c *family) End() {
 	c.endChild()
 	c.Pointed(c.children, c.exists)
 }
-
-// Compare says which copies on a child are not what its parent gives.
-func Compare(b *plan.Binding, key change.Key, child change.Image, want []change.Value) []drift.Finding {
-	var all []drift.Finding
-	for i, c := range b.Rule.Attributes {
-		found := child.Lookup(c.As)
-		if found.Equal(want[i]) {
-			continue
-		}
-		all = append(all, drift.Finding{
-			Rule: b.Rule.Name, Kind: copied, What: audit.WhatOf(want[i], found), Item: key, Attribute: c.As,
-			Expected: audit.Text(want[i]), Found: audit.Text(found),
-		})
-	}
-	if len(all) > 0 {
-		all[0].WriteUnits = audit.UnitsOf(child) // one write mends them all
-	}
-	return all
-}

@@ -66,9 +66,6 @@ func (w run) findUnchanged(ctx context.Context, ids []plan.ItemRule,
 		}
 		keys = append(keys, at[id])
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
 	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
 	found := map[plan.ItemRule]bool{}
 	for id, key := range at {
@@ -211,9 +208,6 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 	error) {
 	notChildren, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
 	return notChildren, table.Contend(ctx, "filling children", func() (table.Round, error) {
-		if len(open) == 0 {
-			return table.Finished, nil
-		}
 		var positions []table.Key
 		var keys, parents []change.Key
 		for _, id := range open {

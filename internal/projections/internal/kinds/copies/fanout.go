@@ -128,22 +128,20 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 // given by its key, else those that have put a reference.
 func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	c := table.NewExpression()
-	in := &dynamodb.QueryInput{TableName: &w.Tables.StateTable, ConsistentRead: new(true)}
-	condition := ""
 	if !pw.b.Rule.Collection {
-		condition = c.Format("%n = %v", table.PK, table.Text(state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition))
-	} else {
-		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-		if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
-			return nil, false
-		}
-		in.TableName = &w.Tables.Table
-		condition = c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
-		if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
-			condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
-		}
+		references := state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition
+		return w.Tables.StateQuery(c.Format("%n = %v", table.PK, table.Text(references)), c), true
 	}
-	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.Names, c.Values
+	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
+	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
+		return nil, false
+	}
+	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
+	if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
+		condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
+	}
+	in := w.Tables.StateQuery(condition, c)
+	in.TableName = &w.Tables.Table
 	return in, true
 }
 

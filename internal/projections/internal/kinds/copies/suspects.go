@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -65,7 +66,8 @@ func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	refersTo := change.String(fmt.Sprint(l.isChild, l.bad == nil, l.refers, l.parent))
 	reading.State = change.Digest(append([]change.Value{auditing.RuleValue(b, child), refersTo}, want...)...)
 	if l.isChild && l.bad == nil {
-		reading.Findings = Compare(b, sus.Item, child, want)
+		f := drift.Finding{Rule: b.Rule.Name, Kind: copied, Item: sus.Item, WriteUnits: audit.UnitsOf(child)}
+		reading.Findings = audit.CompareAttributes(f, b.Rule.Writes, want, child)
 	}
 	return reading
 }

@@ -18,9 +18,6 @@ func (kind) Swept() string { return state.ReferenceRows }
 
 // Sweep implements host.Sweeper: it prunes references whose child is gone or refers elsewhere.
 func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
 	children := make([]change.Key, len(rows))
 	for i, r := range rows {
 		children[i] = state.ReferenceChild(r)

@@ -29,17 +29,17 @@ func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func
 	case err != nil:
 		tell("", plan.ParkedBy(err))
 	case ok:
-		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, item)}.effect())
+		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: change.Digest(valuesOf(b.Rule, item.Attributes)...)}.effect())
 	}
 }
 
-// contentDigest is the digest of a mirror item as its stamp has it.
-func contentDigest(r *rules.Rule, item rules.MadeItem) string {
+// valuesOf are what a rule writes of the content of an item, in the order in which its stamp digests them.
+func valuesOf(r *rules.Rule, content map[string]change.Value) []change.Value {
 	vs := make([]change.Value, len(r.Writes))
 	for i, name := range r.Writes {
-		vs[i] = item.Attributes[name]
+		vs[i] = content[name]
 	}
-	return change.Digest(vs...)
+	return vs
 }
 
 // CanHave implements plan.Feeder.

@@ -104,7 +104,7 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = Compare(e.Auditor, sus.Item, target, sides)
+	reading.Findings = compare(e.Auditor, sus.Item, target, sides)
 	return reading
 }
 
