@@ -92,6 +92,11 @@ type Reading struct {
 	Fix      Fix
 }
 
+// ReadingOf is a reading of what only a suspect's item says, before anything is found in it.
+func ReadingOf(s Suspect, state string) Reading {
+	return Reading{Suspect: s, State: state, Concerns: []string{KeyToken(s.Item)}, Fix: Fix{Keys: []change.Key{s.Item}}}
+}
+
 // Found reports whether something was found to be wrong in this way.
 func (r Reading) Found(what What) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.What == what })
@@ -124,7 +129,7 @@ type Fix struct {
 	Stage  Stage
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
-	Seen   string       // reference: the version that was read; locator, claims, sum: the count of changes
+	Seen   string       // locator, claims, sum: the count of changes that was read
 	Lacks  string       // sum: the amount to be added
 	Should []string     // locator, claims: the items that belong there
 }

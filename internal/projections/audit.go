@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -27,7 +27,6 @@ type AuditConfig struct {
 	StateTable string // default: Table and "-dynamill"
 	Rules      *rules.Set
 	Names      []string // of the rules to judge; none: all
-	Logger     *slog.Logger
 
 	// Ahead judges the rules as if they were in force: those that the registry does
 	// not know have derived nothing yet. Without it such a rule is a *SetupError.
@@ -35,10 +34,9 @@ type AuditConfig struct {
 }
 
 // Audit compares what is derived in a table with what the items ask for. It
-// reads only; its methods that mend (MendSum, ClearParked, ...) write under the
-// same guards as the engine. It is safe for concurrent use.
+// reads only; Mend writes under the same guards as the engine. It is safe for concurrent use.
 type Audit struct {
-	ruleReader
+	planner *plan.Planner
 	tables  *table.Tables
 	audited *auditing.Table
 	waiting []string // rules that are not live: their aggregates are not judged
@@ -47,15 +45,8 @@ type Audit struct {
 
 // OpenAudit reads the registry, and creates and registers nothing.
 func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	if cfg.StateTable == "" {
-		cfg.StateTable = cfg.Table + "-dynamill"
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	ts := table.New(cfg.Client, nil, cfg.Table, cfg.StateTable)
-	a := &Audit{ruleReader: ruleReader{reader: ts.Reader}, tables: ts}
-	a.planner = &plan.Planner{CanExist: a.tables.CanExist}
+	ts := table.New(cfg.Client, nil, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
+	a := &Audit{planner: &plan.Planner{CanExist: ts.CanExist}, tables: ts}
 	tableID, err := registry.Describe(ctx, a.tables, cfg.Rules)
 	if err != nil {
 		return nil, err
@@ -91,7 +82,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
 	}
-	cursor, err := a.readCursor(ctx)
+	cursor, err := seeding.ReadCursor(ctx, a.tables.Reader, a.planner)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +101,13 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 // readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
 func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
 	_, err := a.tables.StateTableActive(ctx)
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		if ahead {
-			return nil, nil
-		}
-		return nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", a.tables.StateTable), Remedy: notRunYet, Err: err}
-	}
-	if err != nil {
+	missing := errors.As(err, new(*ddb.ResourceNotFoundException))
+	switch {
+	case missing && ahead:
+		return nil, nil
+	case missing:
+		return nil, unregistered(a.tables.StateTable, err)
+	case err != nil:
 		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
 	own, known, err := registry.Read(ctx, a.tables.Reader)
@@ -126,7 +117,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	case own == nil && ahead:
 		return nil, nil
 	case own == nil:
-		return nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", a.tables.StateTable), Remedy: notRunYet}
+		return nil, unregistered(a.tables.StateTable, nil)
 	}
 	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
 	return known, registry.CheckOwner(a.tables, own, tableID)
@@ -214,7 +205,9 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 }
 
 // AddAmounts adds up two amounts. One that no DynamoDB number holds stays so.
-func (a *Audit) AddAmounts(x, y string) string { return audit.AddAmounts(x, y) }
+func (a *Audit) AddAmounts(x, y string) string {
+	return audit.ParseAmount(x).Add(audit.ParseAmount(y)).String()
+}
 
 // Read reads suspects anew, consistently, and judges each by what is there now. Sums, and
 // what displays them, are for ReadSums.

@@ -22,9 +22,8 @@ type auditSeen struct {
 
 // auditTargets are the missing targets of one rule. All are counted, and the first of them held.
 type auditTargets struct {
-	found            bool             // some target exists
-	targets, sources int64            // missing, and pointing at those
-	held             map[string]int64 // sources of each
+	MissingTargets                  // without examples
+	held           map[string]int64 // sources of each
 }
 
 func (s *auditSeen) item(p *plan.Planner, key change.Key, img change.Image) {
@@ -49,14 +48,18 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	}
 	t := a.seen.targets[p.Rule]
 	if t == nil {
-		t = &auditTargets{held: map[string]int64{}}
+		r := a.planner.ByID(p.Rule).Rule
+		t = &auditTargets{MissingTargets{Rule: r.Name, Entity: sightings.TargetEntity(r).Name, All: true}, map[string]int64{}}
+		if r.ByUnique {
+			t.Unique = r.Target.Unique
+		}
 		a.seen.targets[p.Rule] = t
 	}
 	if p.Exists {
-		t.found = true
+		t.All = false
 		return
 	}
-	t.targets, t.sources = t.targets+1, t.sources+p.Sources
+	t.Targets, t.Sources = t.Targets+1, t.Sources+p.Sources
 	if len(t.held) < sightings.TargetsHeld(len(a.planner.Set.Rules)) {
 		t.held[p.Target] = p.Sources
 	}
@@ -70,45 +73,39 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 	var all []MissingTargets
 	for id, t := range a.seen.targets {
 		b := a.planner.ByID(id)
-		if b == nil || t.targets == 0 {
+		if t.Targets > 0 && !b.Rule.ByUnique {
+			if err := a.lookAgain(ctx, b, t); err != nil {
+				return nil, err
+			}
+		}
+		if t.Targets == 0 {
 			continue
 		}
-		m := MissingTargets{Rule: b.Rule.Name, Entity: sightings.TargetEntity(b.Rule).Name}
-		if b.Rule.ByUnique {
-			m.Unique = b.Rule.Target.Unique
-		} else if err := a.lookAgain(ctx, b, t, &m); err != nil {
-			return nil, err
-		}
-		if m.Targets, m.Sources = t.targets, t.sources; m.Targets == 0 {
-			continue
-		}
-		m.All = !t.found
+		m := t.MissingTargets
 		m.Examples = slices.Sorted(maps.Keys(t.held))
 		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
+		for i := 0; i < len(m.Examples) && m.OtherCase == nil && !b.Rule.ByUnique; i++ {
+			var err error
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, m.Examples[i]); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, m)
 	}
 	sightings.SortMissing(all)
 	return all, nil
 }
 
-// lookAgain takes targets out that exist by now, and looks for keys in another letter case.
-func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets, m *MissingTargets) error {
-	asked := slices.Sorted(maps.Keys(t.held))
-	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, asked)
+// lookAgain takes targets out that exist by now.
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets) error {
+	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, slices.Sorted(maps.Keys(t.held)))
 	if err != nil {
 		return err
 	}
-	for _, target := range asked {
-		if there[target] {
-			t.found, t.targets, t.sources = true, t.targets-1, t.sources-t.held[target]
+	for target, exists := range there {
+		if exists {
+			t.All, t.Targets, t.Sources = false, t.Targets-1, t.Sources-t.held[target]
 			delete(t.held, target)
-			continue
-		}
-		if len(m.Examples) < sightings.ExamplesMax && m.OtherCase == nil {
-			m.Examples = append(m.Examples, target)
-			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, target); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

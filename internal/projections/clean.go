@@ -3,35 +3,11 @@ package projections
 import (
 	"context"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
-
-// clean takes back what retired rules left on items, and releases the work.
-func (w *work) clean(ctx context.Context, keys []change.Key) error {
-	defer w.release()
-	var wrote []change.Key
-	for _, k := range keys {
-		if w.planner.WroteAt(k) {
-			wrote = append(wrote, k)
-		}
-	}
-	items, err := w.tables.ReadItems(ctx, "reading items to clean", wrote)
-	if err != nil {
-		return err
-	}
-	pl := &plan.Changes{}
-	for _, k := range wrote {
-		if items[k] != nil {
-			w.planner.Formerly(pl, k, items[k])
-		}
-	}
-	w.takeOff(ctx, &pl.Leftovers)
-	return w.Err
-}
 
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
 // still carry it. Should an item be what it was again by now, the record of this

@@ -16,37 +16,35 @@ const claimantSetsMax = 100
 // readClaimants reads the items that claim the contested targets among parked records.
 func (rd *ruleReader) readClaimants(ctx context.Context, page []Parked) error {
 	for part := range slices.Chunk(page, claimantSetsMax) {
-		if err := rd.readClaimantsOf(ctx, part); err != nil {
+		var keys []table.Key
+		for _, p := range part {
+			if p.contested != nil {
+				keys = append(keys, state.SetKey(*p.contested))
+			}
+		}
+		rows, err := rd.reader.ReadState(ctx, "reading the claimants of contested targets", keys)
+		if err != nil {
 			return err
+		}
+		for i := range part {
+			part[i].addClaimants(rows)
 		}
 	}
 	return nil
 }
 
-func (rd *ruleReader) readClaimantsOf(ctx context.Context, page []Parked) error {
-	var keys []table.Key
-	for i := range page {
-		if t := page[i].contested; t != nil {
-			keys = append(keys, state.SetKey(*t))
-		}
+// addClaimants adds to a contested target the items that claim it, of the rows that were read.
+func (p *Parked) addClaimants(rows map[table.Key]table.Row) {
+	t := p.contested
+	if t == nil {
+		return
 	}
-	rows, err := rd.reader.ReadState(ctx, "reading the claimants of contested targets", keys)
-	if err != nil {
-		return err
+	set := state.ReadSet(rows[state.SetKey(*t)], t.Value != "")
+	for _, text := range set.Sources {
+		p.Claimants = append(p.Claimants, change.ParseKey(text))
 	}
-	for i := range page {
-		t := page[i].contested
-		if t == nil {
-			continue
-		}
-		set := state.ReadSet(rows[state.SetKey(*t)], t.Value != "")
-		for _, text := range set.Sources {
-			page[i].Claimants = append(page[i].Claimants, change.ParseKey(text))
-		}
-		if t.Value != "" && len(page[i].Claimants) > 0 {
-			page[i].Key = page[i].Claimants[0] // to rederive it updates the list
-		}
-		page[i].Reason = host.ContentionReason(*t, set.Sources)
+	if t.Value != "" && len(p.Claimants) > 0 {
+		p.Key = p.Claimants[0] // to rederive it updates the list
 	}
-	return nil
+	p.Reason = host.ContentionReason(*t, set.Sources)
 }

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -57,11 +58,6 @@ type ruleReader struct {
 	planner *plan.Planner
 }
 
-// readCursor reads the stored cursor of seeding.
-func (rd *ruleReader) readCursor(ctx context.Context) (state.Cursor, error) {
-	return seeding.ReadCursor(ctx, rd.reader, rd.planner)
-}
-
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
 	ruleReader
@@ -78,18 +74,10 @@ type Engine struct {
 }
 
 func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error) {
-	if cfg.StateTable == "" {
-		cfg.StateTable = cfg.Table + "-dynamill"
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.FanOutMax == 0 {
-		cfg.FanOutMax = fanOutMaxDefault
-	}
-	if cfg.HealsMax == 0 {
-		cfg.HealsMax = healsMaxDefault
-	}
+	cfg.StateTable = stateTableOf(cfg.Table, cfg.StateTable)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.FanOutMax = cmp.Or(cfg.FanOutMax, fanOutMaxDefault)
+	cfg.HealsMax = cmp.Or(cfg.HealsMax, healsMaxDefault)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -119,6 +107,9 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	e.seen = sightings.New(e.tables, e.planner, e.host.Missing, cfg.Now, state.NewID())
 	return e, nil
 }
+
+// stateTableOf is the name of the state table of a table, if it is given none.
+func stateTableOf(name, given string) string { return cmp.Or(given, name+"-dynamill") }
 
 func workerSuffix(worker string) int {
 	if worker == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -94,16 +95,11 @@ func Inspect(ctx context.Context, client table.InspectClient, stateTable string)
 func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
 	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
 	own, known, err := registry.Read(ctx, rd.reader)
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("there is no state table %s", stateTable), Remedy: notRunYet,
-			Err: errors.Join(ErrUnregistered, err)}
+	if errors.As(err, new(*ddb.ResourceNotFoundException)) || err == nil && own == nil {
+		err = unregistered(stateTable, err)
 	}
 	if err != nil {
 		return nil, nil, err
-	}
-	if own == nil {
-		return nil, nil, &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", stateTable), Remedy: notRunYet,
-			Err: ErrUnregistered}
 	}
 	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
@@ -116,7 +112,15 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 // ErrUnregistered is what the errors of Inspect wrap where no state table is, or none with a registry.
 var ErrUnregistered = errors.New("nothing is registered")
 
-const notRunYet = "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"
+// unregistered says that there is no state table, by the error that tells, or that it is empty.
+func unregistered(stateTable string, missing error) error {
+	problem := fmt.Sprintf("state table %s is empty", stateTable)
+	if missing != nil {
+		problem = fmt.Sprintf("there is no state table %s", stateTable)
+	}
+	return &table.SetupError{Problem: problem, Err: errors.Join(ErrUnregistered, missing),
+		Remedy: "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"}
+}
 
 // inspectRules lists the registered rules by id, and binds a name to each id:
 // all that reading tasks and parked records asks of a rule.
@@ -146,7 +150,7 @@ func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule 
 }
 
 func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
-	cursor, err := rd.readCursor(ctx)
+	cursor, err := seeding.ReadCursor(ctx, rd.reader, rd.planner)
 	if err != nil || cursor.Phase == "" {
 		return nil, err
 	}

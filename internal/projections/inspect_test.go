@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -95,8 +96,8 @@ func (w *world) seedUntil(crash func(*Engine, string) bool) {
 
 // inspectedItems is how many items the stored seeding cursor has seen.
 func (e *Engine) inspectedItems() int64 {
-	looking := &ruleReader{table.NewReader(e.tables.Client.(*faulty).Client, e.tables.StateTable), e.planner}
-	cursor, _ := looking.readCursor(context.Background())
+	reader := table.NewReader(e.tables.Client.(*faulty).Client, e.tables.StateTable)
+	cursor, _ := seeding.ReadCursor(context.Background(), reader, e.planner)
 	return cursor.Items
 }
 

@@ -9,8 +9,8 @@ import (
 // ParkedInspection reads what a state table says is parked. It needs no rules
 // and writes nothing.
 type ParkedInspection struct {
-	Table  string // the user's, that the state table belongs to
-	reader *ruleReader
+	*ruleReader
+	Table string // the user's, that the state table belongs to
 }
 
 // InspectParked begins to read what is parked. As Inspect, it returns a
@@ -20,15 +20,5 @@ func InspectParked(ctx context.Context, client table.InspectClient, stateTable s
 	if err != nil {
 		return nil, err
 	}
-	return &ParkedInspection{found.Table, rd}, nil
-}
-
-// Each is Engine.EachParked.
-func (p *ParkedInspection) Each(ctx context.Context, f func(page []Parked) error) error {
-	return p.reader.eachParked(ctx, f)
-}
-
-// Find is Engine.FindParked.
-func (p *ParkedInspection) Find(ctx context.Context, id string) (Parked, error) {
-	return p.reader.findParked(ctx, id)
+	return &ParkedInspection{rd, found.Table}, nil
 }

@@ -29,7 +29,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	var got []Parked
-	if err := found.Each(w.ctx, func(page []Parked) error {
+	if err := found.EachParked(w.ctx, func(page []Parked) error {
 		got = append(got, page...)
 		return nil
 	}); err != nil {
@@ -38,7 +38,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Parked{}, change.Position{})); diff != "" {
 		t.Error(diff)
 	}
-	if record, err := found.Find(w.ctx, "record/1"); err != nil || record.Raw != "{}" {
+	if record, err := found.FindParked(w.ctx, "record/1"); err != nil || record.Raw != "{}" {
 		t.Errorf("the record is %+v, %v; want its text", record, err)
 	}
 	if diff := cmp.Diff(before, w.scan("app-dynamill")); diff != "" {

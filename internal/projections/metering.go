@@ -2,6 +2,7 @@ package projections
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -21,12 +22,7 @@ func (e *Engine) RuleStats() []RuleStats {
 		before := byName[name] // of a former rule, or of one that has its name
 		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.Units}
 	}
-	all := make([]RuleStats, 0, len(byName))
-	for _, counts := range byName {
-		all = append(all, counts)
-	}
-	slices.SortFunc(all, func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
-	return all
+	return slices.SortedFunc(maps.Values(byName), func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
 }
 
 func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), engineRule) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
@@ -17,21 +16,14 @@ var ErrNotParked = errors.New("nothing is parked under this id")
 
 // Parked is an (item, rule) that is set aside because it can never succeed as it is.
 type Parked struct {
-	ID       string // "<rule id>/<key>"
-	Rule     string // the rule's name, "unique <Entity>" for a locator, or "record" for one that could not be read
-	Key      change.Key
-	Code     string
-	Reason   string
-	Position change.Position // zero if no record caused it
-	At       time.Time
-	Raw      string // of a record that could not be read: what came, or its beginning; from FindParked only
+	state.Parked // its Raw, what came or its beginning, is from FindParked only
 
+	Rule string // the rule's name, "unique <Entity>" for a locator, or "record" for one that could not be read
+	Key  change.Key
 	// Claimants are the items that claim a contested target, the one that wins first. Key is
 	// the mirror item, or, of a unique value, the item that wins.
 	Claimants []change.Key
-	Value     string // the unique value that several items have
 
-	parking   string                 // of this parking
 	contested *audit.ContestedTarget // nil for every other entry
 }
 
@@ -76,7 +68,7 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	if err := e.Rederive(ctx, []change.Key{p.Key}); err != nil {
 		return err
 	}
-	return e.host.Unpark(ctx, id, p.parking)
+	return e.host.Unpark(ctx, id, p.Parking)
 }
 
 // DiscardParked forgets what is parked under an id, and does nothing else: the

@@ -23,11 +23,7 @@ var parkedAttributes = []string{"id", "rule", "item", "code", "reason", "parking
 
 // EachParked calls f with every page of what is parked, sorted by id, without
 // Raw. What f parks or clears may or may not be among the pages that follow.
-func (e *Engine) EachParked(ctx context.Context, f func(page []Parked) error) error {
-	return e.eachParked(ctx, f)
-}
-
-func (rd *ruleReader) eachParked(ctx context.Context, f func(page []Parked) error) error {
+func (rd *ruleReader) EachParked(ctx context.Context, f func(page []Parked) error) error {
 	return rd.reader.QueryPages(ctx, listingParked, rd.parkedQuery(table.NewExpression(), parkedAttributes...), func(rows []table.Row) error {
 		page, err := rd.readAllParked(ctx, rows)
 		if err != nil {
@@ -82,11 +78,7 @@ func (e *Engine) CountParked(ctx context.Context) (total int, err error) {
 }
 
 // FindParked reads what is parked under an id, whole. It returns ErrNotParked for an unknown id.
-func (e *Engine) FindParked(ctx context.Context, id string) (Parked, error) {
-	return e.findParked(ctx, id)
-}
-
-func (rd *ruleReader) findParked(ctx context.Context, id string) (Parked, error) {
+func (rd *ruleReader) FindParked(ctx context.Context, id string) (Parked, error) {
 	key := state.ParkedKey(id)
 	rows, err := rd.reader.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {
@@ -131,10 +123,7 @@ func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) 
 
 func (rd *ruleReader) readParked(item table.Row) Parked {
 	row := state.ReadParked(item)
-	p := Parked{
-		ID: row.ID, Rule: "record", Key: row.Item, Code: row.Code, Reason: row.Reason, Position: row.Position,
-		At: row.At, Raw: row.Raw, parking: row.Parking,
-	}
+	p := Parked{Parked: row, Rule: "record", Key: row.Item}
 	if t, ok := audit.ReadContested(attributes.ItemFromTable(item)); ok {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}

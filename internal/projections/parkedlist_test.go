@@ -71,7 +71,7 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 	}
 	for name, list := range map[string]func() []string{
 		"EachParked":       func() []string { return idsOf(e.EachParked) },
-		"ParkedInspection": func() []string { return idsOf(inspected.Each) },
+		"ParkedInspection": func() []string { return idsOf(inspected.EachParked) },
 		"ParkedBehind": func() (ids []string) {
 			behind := ""
 			for more := true; more; {

@@ -60,7 +60,7 @@ func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key
 	case state.PhaseDerive:
 		return e.rederivePage(ctx, p, keys, e.planner.Derives, plan.Sources)
 	case state.PhaseShow:
-		return e.registry.Under(ctx, func() error { return e.newWork(0).show(ctx, p, keys) })
+		return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planShow(ctx, p, keys) })
 	case state.PhaseRederive:
 		concerns, err := p.Concerns(e.planner.Set)
 		if err != nil {
@@ -68,7 +68,7 @@ func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key
 		}
 		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
 	case state.PhaseClean:
-		return e.registry.Under(ctx, func() error { return e.newWork(0).clean(ctx, keys) })
+		return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planClean(ctx, keys) })
 	case state.PhaseSweep:
 		return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
 	}
@@ -100,31 +100,50 @@ func (e *Engine) Complete(ctx context.Context, text string) error {
 	return e.seeding.Complete(ctx, text)
 }
 
-// show rolls up what items display, and releases the work.
-func (w *work) show(ctx context.Context, p seeding.Pass, keys []change.Key) error {
-	defer w.release()
+// applyPlan applies what is planned under the rules in force.
+func (e *Engine) applyPlan(ctx context.Context, planned func() (*plan.Changes, error)) error {
+	return e.registry.Under(ctx, func() error {
+		pl, err := planned()
+		if err != nil {
+			return err
+		}
+		return e.apply(ctx, pl, 0).Err
+	})
+}
+
+// planShow plans the roll-up of what items display.
+func (e *Engine) planShow(ctx context.Context, p seeding.Pass, keys []change.Key) (*plan.Changes, error) {
 	c := state.Cursor{Level: p.Level, Phase: p.Phase}
 	wanted := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool {
-		return !slices.ContainsFunc(w.planner.Set.Entities, func(ent *rules.Entity) bool {
+		return !slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
 			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
 		})
 	})
-	items, err := w.tables.ReadItems(ctx, "reading items that display a total", wanted)
-	if err != nil {
-		return err
-	}
+	items, err := e.tables.ReadItems(ctx, "reading items that display a total", wanted)
 	pl := &plan.Changes{}
 	for _, key := range wanted {
-		m, ok := w.planner.Set.Identify(key, items[key])
+		m, ok := e.planner.Set.Identify(key, items[key])
 		if !ok {
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
 			if c.IsFor(rule) {
-				host.GathererOf(rule).Display(pl, w.planner.Of(rule), key, &m, items[key])
+				host.GathererOf(rule).Display(pl, e.planner.Of(rule), key, &m, items[key])
 			}
 		}
 	}
-	w.rollUp(ctx, pl)
-	return w.Err
+	return pl, err
+}
+
+// planClean plans to take back what retired rules left on items.
+func (e *Engine) planClean(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
+	wrote := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !e.planner.WroteAt(k) })
+	items, err := e.tables.ReadItems(ctx, "reading items to clean", wrote)
+	pl := &plan.Changes{}
+	for _, k := range wrote {
+		if items[k] != nil {
+			e.planner.Formerly(pl, k, items[k])
+		}
+	}
+	return pl, err
 }

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -20,9 +21,7 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	var w *work
 	err = e.registry.Under(ctx, func() error {
 		pl = e.planner.Plan(records)
-		w = e.newWork(len(records))
-		defer w.release()
-		w.run(ctx, pl)
+		w = e.apply(ctx, pl, len(records))
 		return nil
 	})
 	if err != nil {
@@ -44,32 +43,32 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 type work struct {
 	*Engine
 	*host.Run
-	release func()
 
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
-func (e *Engine) newWork(records int) *work {
+// apply applies the parts of a plan for so many records one after the other. Their order is an
+// economy only: a roll-up after the moves sees all their sums, and what makes items
+// comes before what writes on them.
+func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
 	slot, release := e.slots.take()
-	return &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records}, release: release}
+	defer release()
+	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records}}
+	w.moves(ctx, pl)
+	for _, family := range slices.Backward(host.Having[host.Kind](Kinds)) {
+		family.Apply(ctx, w.Run, pl)
+	}
+	w.rollUp(ctx, pl)
+	w.takeOff(ctx, &pl.Leftovers)
+	return w
 }
 
-// run applies the parts of a plan one after the other. Their order is an
-// economy only: a roll-up after the moves sees all their sums.
-func (w *work) run(ctx context.Context, pl *plan.Changes) {
+// moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
+func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 	var moves []*plan.Move
 	for _, mv := range pl.Moves.All() {
 		moves = append(moves, mv)
 	}
-	w.moves(ctx, pl, moves)
-	w.heal(ctx, pl)
-	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl)
-	w.takeOff(ctx, &pl.Leftovers)
-}
-
-// moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
-func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) {
 	if len(moves) == 0 {
 		return
 	}
@@ -79,23 +78,8 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes, moves []*plan.Move) 
 		w.Failed(mv.First, err)
 	})
 	for _, mv := range moves {
-		if broken[mv] {
-			continue
+		if !broken[mv] {
+			pl.AddRollups(mv, mv.First)
 		}
-		pl.AddRollups(mv, mv.First)
-	}
-}
-
-// heal has items that rules make brought back to what their sources ask for.
-func (w *work) heal(ctx context.Context, pl *plan.Changes) {
-	for _, m := range host.Having[host.Maker](Kinds) {
-		m.Heal(ctx, w.Run, pl)
-	}
-}
-
-// applyKinds has each kind apply what it planned by itself.
-func (w *work) applyKinds(ctx context.Context, pl *plan.Changes) {
-	for _, k := range host.Having[host.Kind](Kinds) {
-		k.Apply(ctx, w.Run, pl)
 	}
 }

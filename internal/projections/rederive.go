@@ -6,7 +6,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
-	"github.com/dynamill/dynamill/internal/projections/internal/ledger"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -65,15 +64,16 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 			again = true
 			return err
 		})
-		// Rules that are not live now, after all was moved, are still to be shown by a scan.
-		if err == nil {
-			err = done.clearMarks(ctx, e.ledger)
-		}
 		if err != nil {
 			return err
 		}
+		for _, mv := range done.waiting { // for rules that are not live now, after all was moved: a scan shows them
+			if err := e.ledger.ClearDue(ctx, mv); err != nil {
+				return err
+			}
+		}
 		if seen != nil {
-			seen.AddItems(e.planner, done.moves, done.items, done.pointing)
+			seen.AddItems(e.planner, done.moves, done.items, done.Pointing)
 		}
 	}
 	return nil
@@ -81,20 +81,9 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 
 // rederived is how a few items were rederived.
 type rederived struct {
-	items    map[change.Key]change.Item
-	moves    []*plan.Move    // of every item
-	pointing []plan.GroupRef // see host.Run
-	waiting  []*plan.Move    // whose due marks wait for rules that are not live
-}
-
-// clearMarks clears the due marks that wait.
-func (r *rederived) clearMarks(ctx context.Context, l *ledger.Ledger) error {
-	for _, mv := range r.waiting {
-		if err := l.ClearDue(ctx, mv); err != nil {
-			return err
-		}
-	}
-	return nil
+	*work
+	items map[change.Key]change.Item
+	moves []*plan.Move // of every item
 }
 
 // rederiveChunk rederives a few items; again, if rules went live since it did so
@@ -135,12 +124,11 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 			return nil, err
 		}
 	}
-	w := e.newWork(0)
-	defer w.release()
-	w.moves(ctx, pl, slices.DeleteFunc(slices.Clone(moves), (*plan.Move).Idle))
-	w.heal(ctx, pl)
-	w.applyKinds(ctx, pl)
-	w.rollUp(ctx, pl)
-	w.takeOff(ctx, &pl.Leftovers)
-	return &rederived{items, moves, w.Pointing, w.waiting}, w.Err
+	for _, mv := range moves {
+		if !mv.Idle() {
+			pl.Moves.Put(mv.Key, mv)
+		}
+	}
+	w := e.apply(ctx, pl, 0)
+	return &rederived{w, items, moves}, w.Err
 }

@@ -90,7 +90,7 @@ func Show(ctx context.Context, out *output.Output, s *settings.Settings, rulesGi
 	if err != nil {
 		return err
 	}
-	found, err := parked.Find(ctx, id)
+	found, err := parked.FindParked(ctx, id)
 	if err != nil {
 		return failureOf(w.Env, id, err)
 	}
@@ -114,7 +114,7 @@ func IDs(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiv
 	if err != nil {
 		return nil
 	}
-	_ = parked.Each(ctx, func(page []projections.Parked) error {
+	_ = parked.EachParked(ctx, func(page []projections.Parked) error {
 		for _, p := range page {
 			ids = append(ids, p.ID)
 		}
@@ -140,7 +140,7 @@ func List(ctx context.Context, out *output.Output, s *settings.Settings, rulesGi
 		return err
 	}
 	list := list{Output: out}
-	err = parked.Each(ctx, func(page []projections.Parked) error {
+	err = parked.EachParked(ctx, func(page []projections.Parked) error {
 		for _, p := range page {
 			list.add(entryOf(p, ListedClaimantsMax))
 		}

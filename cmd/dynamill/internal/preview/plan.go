@@ -97,7 +97,7 @@ func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.
 	if t.Registered {
 		return nil
 	}
-	p.Seed = estimateSeed(ctx, w.AuditConfig(nil), environment.Counts{Items: p.Items, Bytes: p.Bytes})
+	p.Seed = estimateSeed(ctx, w.AuditConfig(nil), w.Logger, environment.Counts{Items: p.Items, Bytes: p.Bytes})
 	p.Summary = fmt.Sprintf("nothing has run on this table yet: `dynamill run` creates %s and %s, and seeds %s: %s",
 		w.Env.StateTable, w.Env.LeaseTable, printable.Counted(len(w.Set.Rules), "rule"), p.Seed.text())
 	return nil

@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 
 	"github.com/dynamill/dynamill/change"
@@ -39,7 +40,7 @@ func (s *seedSample) Each(ctx context.Context, f func(change.Item) error) (err e
 }
 
 // estimateSeed judges a sample of the table as a dry run of replay judges all of it.
-func estimateSeed(ctx context.Context, cfg projections.AuditConfig, c environment.Counts) *seedEstimate {
+func estimateSeed(ctx context.Context, cfg projections.AuditConfig, logger *slog.Logger, c environment.Counts) *seedEstimate {
 	cfg.Ahead = true
 	sample := &seedSample{client: cfg.Client, table: cfg.Table}
 	audit, err := projections.OpenAudit(ctx, cfg)
@@ -48,7 +49,7 @@ func estimateSeed(ctx context.Context, cfg projections.AuditConfig, c environmen
 	}
 	var writes int64
 	summary, err := verify.Run(ctx, verify.Config{
-		Auditor: audit, Items: sample, Ahead: true, Logger: cfg.Logger,
+		Auditor: audit, Items: sample, Ahead: true, Logger: logger,
 		Found: func(verify.Result) error { writes++; return nil },
 	})
 	if err != nil {

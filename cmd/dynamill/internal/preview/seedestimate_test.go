@@ -84,12 +84,12 @@ func TestSeedEstimateIsWhatSeedingWrites(t *testing.T) {
 		}
 	}
 	cfg := projections.AuditConfig{Client: sim, Table: "app", StateTable: "app-dynamill", Rules: loaded(t, plannedRules)}
-	e := estimateSeed(t.Context(), cfg, environment.Counts{})
+	e := estimateSeed(t.Context(), cfg, nil, environment.Counts{})
 	if !e.Exact || e.Items != int64(len(items)) || e.Writes == 0 || e.WriteUnits == 0 || e.NotSampled != "" {
 		t.Fatalf("%+v", e)
 	}
 	cfg.Client = noScan{sim}
-	denied := estimateSeed(t.Context(), cfg, environment.Counts{Items: 7})
+	denied := estimateSeed(t.Context(), cfg, nil, environment.Counts{Items: 7})
 	if denied.Items != 7 || denied.Exact || !strings.Contains(denied.text(), "could not be sampled: no permission") {
 		t.Errorf("without the permission: %+v", denied)
 	}

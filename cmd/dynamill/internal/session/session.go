@@ -75,7 +75,7 @@ func (s *Session) EngineConfig() projections.Config {
 // AuditConfig is what every audit of the table is opened with. Without names it judges all rules.
 func (s *Session) AuditConfig(names []string) projections.AuditConfig {
 	return projections.AuditConfig{
-		Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Names: names, Logger: s.Logger,
+		Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Names: names,
 	}
 }
 

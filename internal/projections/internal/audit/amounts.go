@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -11,41 +12,57 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// Beyond stands for a sum that no DynamoDB number holds.
-const Beyond = "beyond"
+// beyond stands for a value that no DynamoDB number holds.
+const beyond = "beyond"
 
-// AmountText is an amount as AddAmounts adds it up: the value, and how many sources contribute.
-func AmountText(value decimal.Decimal, members int64) string {
-	return value.String() + "/" + strconv.FormatInt(members, 10)
+// Amount is what several sources add up to.
+type Amount struct {
+	Value      decimal.Decimal
+	Members    int64 // sources that contribute
+	Operations int64 // changes of the rows that hold it
+	Beyond     bool  // no DynamoDB number holds the value
 }
 
-// AddAmounts adds up two amounts. Each is a list of decimals with / between them; one that is
-// missing is 0. In the place of a sum that no DynamoDB number holds is Beyond.
-func AddAmounts(x, y string) string {
-	x, xs, xMore := strings.Cut(x, "/")
-	y, ys, yMore := strings.Cut(y, "/")
-	sum := addDecimals(x, y)
-	switch {
-	case xMore && yMore:
-		return sum + "/" + AddAmounts(xs, ys)
-	case xMore || yMore:
-		return sum + "/" + xs + ys
+// String is the amount as facts hold it.
+func (a Amount) String() string {
+	value := a.Value.String()
+	if a.Beyond {
+		value = beyond
 	}
-	return sum
+	return fmt.Sprintf("%s/%d/%d", value, a.Members, a.Operations)
 }
 
-func addDecimals(x, y string) string {
-	a, err := decimal.Parse(x)
-	b, err2 := decimal.Parse(y)
-	if err != nil || err2 != nil {
-		return Beyond
-	}
-	sum, err := a.Add(b)
-	if err != nil {
-		return Beyond
-	}
-	return sum.String()
+// ParseAmount reads what String wrote. What is missing is 0.
+func ParseAmount(text string) Amount {
+	value, counts, _ := strings.Cut(text, "/")
+	members, operations, _ := strings.Cut(counts, "/")
+	a := Amount{Members: CountIn(members), Operations: CountIn(operations)}
+	var err error
+	a.Value, err = decimal.Parse(value)
+	a.Beyond = err != nil
+	return a
 }
+
+// CountIn is a count in a fact; 0 if there is none.
+func CountIn(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// Add is the sum of two amounts.
+func (a Amount) Add(b Amount) Amount {
+	value, err := a.Value.Add(b.Value)
+	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil}
+}
+
+// Lacks is what is missing from have to be the amount.
+func (a Amount) Lacks(have Amount) Amount {
+	value, err := a.Value.Sub(have.Value)
+	return Amount{value, a.Members - have.Members, 0, err != nil}
+}
+
+// Equals reports whether two amounts are the same, however many operations made them.
+func (a Amount) Equals(b Amount) bool { return a.Value.Cmp(b.Value) == 0 && a.Members == b.Members }
 
 // Contributions are what a row of the ledger adds to aggregates.
 func Contributions(row change.Item, emit func(drift.Amount)) {
@@ -54,7 +71,7 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	}
 	for name, v := range row["effects"].Map() {
 		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: AmountText(f.Amount, 1)})
+			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: Amount{Value: f.Amount, Members: 1}.String()})
 		}
 	}
 }
@@ -63,23 +80,19 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 // If another program has written a contribution to a rule that adds up nothing, no aggregate lacks it.
 func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 	var all []drift.Amount
-	add := func(id string, f plan.Effect, sign bool) {
+	add := func(id string, f plan.Effect, amount Amount) {
 		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Displays() {
-			value := AmountText(f.Amount, 1)
-			if !sign {
-				value = AmountText(f.Amount.Neg(), -1)
-			}
-			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: value})
+			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: amount.String()})
 		}
 	}
 	for _, k := range want.Keys() {
 		if f := want[k]; f.String() != have[k].String() {
-			add(k.ID, f, true)
+			add(k.ID, f, Amount{Value: f.Amount, Members: 1})
 		}
 	}
 	for _, k := range have.Keys() {
 		if f := have[k]; f.String() != want[k].String() {
-			add(k.ID, f, false)
+			add(k.ID, f, Amount{Value: f.Amount.Neg(), Members: -1})
 		}
 	}
 	return all

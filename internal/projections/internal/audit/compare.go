@@ -11,44 +11,24 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// EffectChange is one effect that differs.
-type EffectChange struct {
-	ID         string
-	What       drift.What
-	Want, Have string
-}
-
-// CompareEffects says where the effects in force are not those asked for, in the order of their keys.
-func CompareEffects(want, have plan.Effects) []EffectChange {
-	var all []EffectChange
-	keys := maps.Clone(want)
-	maps.Copy(keys, have)
-	for _, k := range keys.Keys() {
-		w, wants := want[k]
-		h, has := have[k]
-		c := EffectChange{ID: k.ID, What: drift.Wrong, Want: w.String(), Have: h.String()}
-		switch {
-		case wants && has && c.Want == c.Have:
+// CompareAttributes says which attributes of an item do not hold what they should. One write mends them all.
+func CompareAttributes(f drift.Finding, names []string, want []change.Value, item change.Image) (all []drift.Finding) {
+	for i, name := range names {
+		found := item.Lookup(name)
+		if want[i].Equal(found) {
 			continue
-		case !has:
-			c.What = drift.Missing
-		case !wants:
-			c.What = drift.Surplus
 		}
-		all = append(all, c)
+		f.What, f.Attribute, f.Expected, f.Found = drift.Wrong, name, Text(want[i]), Text(found)
+		switch {
+		case found.Kind() == change.KindAbsent:
+			f.What = drift.Missing
+		case want[i].Kind() == change.KindAbsent:
+			f.What = drift.Surplus
+		}
+		all = append(all, f)
+		f.WriteUnits = 0
 	}
 	return all
-}
-
-// WhatOf says how what was found differs from what is wanted.
-func WhatOf(want, found change.Value) drift.What {
-	switch {
-	case found.Kind() == change.KindAbsent:
-		return drift.Missing
-	case want.Kind() == change.KindAbsent:
-		return drift.Surplus
-	}
-	return drift.Wrong
 }
 
 // CompareLeftover says what a rule left on an item on which it does not write any more.

@@ -84,17 +84,13 @@ func (a *Auditor) factOfContested(t ContestedTarget, code string, emit func(drif
 // CompareListing says how the row of a target differs from what its claimants ask for:
 // it stands exactly while there are two or more of them.
 func CompareListing(f drift.Finding, t ContestedTarget, claimants int, row change.Item) []drift.Finding {
-	f.Kind, f.Item, f.Group, f.WriteUnits = drift.Parked, t.Target, t.Value, 2*TransactionUnitsMin
-	found := row["code"].Text()
-	switch contested := claimants > 1; {
-	case contested && found == t.Code(), !contested && row == nil:
-		return nil
-	case row == nil:
-		f.What, f.Expected = drift.Missing, t.Code()
-	case contested:
-		f.What, f.Expected, f.Found = drift.Wrong, t.Code(), found
-	default:
-		f.What, f.Found = drift.Surplus, found
+	want := ""
+	if claimants > 1 {
+		want = t.Code()
 	}
-	return []drift.Finding{f}
+	if row["code"].Text() == want && (want != "" || row == nil) {
+		return nil
+	}
+	f.Item, f.Group = t.Target, t.Value
+	return compareCode(f, want, row)
 }

@@ -219,10 +219,8 @@ func factsOfSet(about string, members change.Value, emit func(drift.Fact)) {
 
 // Combine adds up facts of the same thing, part and tag, where they are amounts.
 func (a *Auditor) Combine(about string, tag byte, x, y string) (string, bool) {
-	for _, f := range a.families {
-		if sum, ok := f.Combine(about, tag, x, y); ok {
-			return sum, true
-		}
+	if !strings.HasPrefix(about, AboutSum) || tag != TagWant && tag != TagHave {
+		return "", false
 	}
-	return "", false
+	return ParseAmount(x).Add(ParseAmount(y)).String(), true
 }

@@ -20,9 +20,6 @@ type Family interface {
 	RowFacts(a *Auditor, r Row, emit func(drift.Fact))
 	// Case judges facts about one thing of a sort that the kind's family has; nil for every other sort.
 	Case(j *Judge) Case
-	// Combine adds up two facts of one thing, part and tag where they are the family's
-	// and amounts; false otherwise.
-	Combine(about string, tag byte, x, y string) (string, bool)
 }
 
 // Subject is an item whose facts are asked for.

@@ -15,8 +15,8 @@ func ParkingStays(code string) bool {
 	return slices.Contains([]string{"write.rejected", "heal.contested", "number.overflow"}, code)
 }
 
-// ParkingJudged reports whether the items alone decide what is parked under a code.
-func ParkingJudged(code string) bool {
+// parkingJudged reports whether the items alone decide what is parked under a code.
+func parkingJudged(code string) bool {
 	return !ParkingStays(code) && !strings.HasPrefix(code, "record.")
 }
 
@@ -56,7 +56,7 @@ func (a *Auditor) factOfParked(row change.Item, emit func(drift.Fact)) {
 		a.factOfContested(t, row["code"].Text(), emit)
 		return
 	}
-	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && ParkingJudged(p.Code) {
+	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && parkingJudged(p.Code) {
 		emit(drift.Fact{About: About(AboutParked, p.ID, p.Item), Tag: TagHave, Data: p.Code})
 	}
 }
@@ -69,18 +69,22 @@ func MustBeParked(id string, key change.Key, code string, emit func(drift.Fact))
 // CompareParked says how a row differs from the code that an item asks for; ""
 // asks for none. row is nil if nothing is parked.
 func CompareParked(f drift.Finding, want string, row change.Item) []drift.Finding {
-	f.Kind, f.WriteUnits = drift.Parked, 2*TransactionUnitsMin
 	p, _ := ReadParked(row)
-	_, raw := row["raw"]
-	switch {
-	case raw || p.Code == want || !ParkingJudged(p.Code):
+	if _, raw := row["raw"]; raw || p.Code == want || !parkingJudged(p.Code) {
 		return nil
+	}
+	return compareCode(f, want, row)
+}
+
+// compareCode says how a row differs from one with the code that is wanted; "" wants none.
+func compareCode(f drift.Finding, want string, row change.Item) []drift.Finding {
+	f.Kind, f.What, f.WriteUnits = drift.Parked, drift.Wrong, 2*TransactionUnitsMin
+	f.Expected, f.Found = want, row["code"].Text()
+	switch {
 	case row == nil:
-		f.What, f.Expected = drift.Missing, want
+		f.What = drift.Missing
 	case want == "":
-		f.What, f.Found = drift.Surplus, row["code"].Text()
-	default:
-		f.What, f.Expected, f.Found = drift.Wrong, want, row["code"].Text()
+		f.What = drift.Surplus
 	}
 	return []drift.Finding{f}
 }

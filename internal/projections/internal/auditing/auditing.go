@@ -9,8 +9,12 @@
 package auditing
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -29,13 +33,17 @@ type Family interface {
 // Keys are those that a suspect asks for at one step, after what the steps before it read.
 type Keys[K any] func(e *Evidence, sus drift.Suspect) []K
 
+// Rows and Items are the steps in which keys are read. A step may go by what the one before has read.
+type (
+	Rows  []Keys[table.Key]
+	Items []Keys[change.Key]
+)
+
 // Procedure says how suspects of one sort are read, judged and mended. Its keys are
 // read in the order of the fields, those of many suspects at once.
 type Procedure struct {
-	Rows      Keys[table.Key]  // nil: none
-	MoreRows  Keys[table.Key]  // named by the first rows; nil: none
-	Items     Keys[change.Key] // nil: the suspect's item
-	MoreItems Keys[change.Key] // named by the first items; nil: none
+	Rows  Rows
+	Items Items // none: the suspect's item
 
 	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
 	// Rows that, if present, park what was found; nil: that of the rule and the item.
@@ -43,30 +51,22 @@ type Procedure struct {
 	Tasks    func(e *Evidence, r *drift.Reading) []table.Key // of fan-outs that have still to come to the item; nil: none
 
 	Stage drift.Stage // of a repair
-
 	// Operations is how often an aggregate was changed; nil: the suspect is none.
 	Operations func(e *Evidence, sus drift.Suspect) int64
-	// Mend mends what was found. It reports false if another writer has changed it since
-	// it was read; nil: only rederiving items mends it.
-	Mend func(ctx context.Context, t *Table, r drift.Reading) (bool, error)
+	// Mend mends what was found, by what was read again: of an aggregate the rows. It reports false if
+	// another writer has changed it since; nil: only rederiving items mends it.
+	Mend func(ctx context.Context, e *Evidence, r drift.Reading) (bool, error)
 }
 
 // common are the procedures for what is the same for all kinds.
-func common(of drift.Kind) *Procedure {
-	switch of {
-	case drift.Entry:
-		return &Procedure{Rows: entryRows, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry, Stage: drift.StageEntries}
-	case drift.Claims, drift.Locator:
-		return &Procedure{Rows: setRows, MoreRows: memberRows, Items: memberItems, Judge: judgeSet, Parkings: setParkings, Mend: mendSet,
-			Stage: drift.StageSets}
-	case drift.Position, drift.Task:
-		return &Procedure{Rows: tornRows, Judge: judgeTorn, Mend: dropTorn}
-	case drift.Leftover:
-		return &Procedure{Judge: judgeLeftover}
-	case drift.Parked:
-		return &Procedure{Rows: ParkedRows, Judge: judgeParked, Mend: ClearParked}
-	}
-	return &Procedure{}
+var common = map[drift.Kind]*Procedure{
+	drift.Entry:    {Rows: Rows{entryRows}, Judge: judgeEntry, Parkings: entryParkings, Mend: mendEntry, Stage: drift.StageEntries},
+	drift.Claims:   sets,
+	drift.Locator:  sets,
+	drift.Position: torn,
+	drift.Task:     torn,
+	drift.Leftover: {Judge: judgeLeftover},
+	drift.Parked:   {Rows: Rows{ParkedRows}, Judge: judgeParked, Mend: ClearParked},
 }
 
 // Table is a table under audit. It is safe for concurrent use.
@@ -85,7 +85,7 @@ func (t *Table) procedure(sus drift.Suspect) *Procedure {
 			return p
 		}
 	}
-	return common(sus.Kind)
+	return cmp.Or(common[sus.Kind], &Procedure{})
 }
 
 // suspectsAtOnce is how many suspects are read together.
@@ -119,7 +119,7 @@ func (t *Table) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 	all := make([]int64, 0, len(suspects))
 	for chunk := range slices.Chunk(suspects, suspectsAtOnce) {
 		e := t.NewEvidence()
-		if err := e.ReadRows(ctx, chunk); err != nil {
+		if err := e.readRows(ctx, chunk); err != nil {
 			return nil, err
 		}
 		for _, sus := range chunk {
@@ -131,7 +131,27 @@ func (t *Table) Operations(ctx context.Context, suspects []drift.Suspect) ([]int
 
 // Mend mends what only the engine knows, if no other writer has changed it since it was read.
 func (t *Table) Mend(ctx context.Context, r drift.Reading) (bool, error) {
-	return t.procedure(r.Suspect).Mend(ctx, t, r)
+	p, e, suspects := t.procedure(r.Suspect), t.NewEvidence(), []drift.Suspect{r.Suspect}
+	if p.Operations != nil { // what the sum should be takes a scan: the count tells whether it moved
+		if err := e.readRows(ctx, suspects); err != nil || strconv.FormatInt(p.Operations(e, r.Suspect), 10) != r.Fix.Seen {
+			return false, err
+		}
+		return p.Mend(ctx, e, r)
+	}
+	again, err := e.read(ctx, suspects)
+	if err != nil || again[0].State != r.State {
+		return false, err
+	}
+	return p.Mend(ctx, e, again[0])
+}
+
+// Transact sends the writes that mend something. It reports false if a condition did not hold.
+func (e *Evidence) Transact(ctx context.Context, doing, rule string, items []ddb.TransactWriteItem) (bool, error) {
+	err := e.Tables.Transact(ctx, doing, []string{rule}, items)
+	if table.LostRace(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // checkEpoch makes sure that the rules are those that were judged by: under others, everything else is right.

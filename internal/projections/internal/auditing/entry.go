@@ -3,6 +3,7 @@ package auditing
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,14 +34,24 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 			have[k] = f.Wanted()
 		}
 	}
-	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(RowValue(r), EffectsValue(want)), Concerns: []string{drift.KeyToken(sus.Item)},
-		Fix: drift.Fix{Keys: []change.Key{sus.Item}, Adjust: e.Adjustments(want, have)},
-	}
-	for _, c := range audit.CompareEffects(want, have) {
-		reading.Findings = append(reading.Findings, drift.Finding{
-			Rule: e.NameOf(c.ID), Kind: drift.Entry, What: c.What, Item: sus.Item, Expected: c.Want, Found: c.Have, WriteUnits: e.entryUnits(c.ID),
-		})
+	reading := drift.ReadingOf(sus, change.Digest(RowValue(r), EffectsValue(want)))
+	reading.Fix.Adjust = e.Adjustments(want, have)
+	keys := maps.Clone(want)
+	maps.Copy(keys, have)
+	for _, k := range keys.Keys() {
+		f := drift.Finding{
+			Rule: e.NameOf(k.ID), Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: want[k].String(), Found: have[k].String(),
+			WriteUnits: e.entryUnits(k.ID),
+		}
+		switch {
+		case f.Expected == f.Found:
+			continue
+		case f.Found == "":
+			f.What = drift.Missing
+		case f.Expected == "":
+			f.What = drift.Surplus
+		}
+		reading.Findings = append(reading.Findings, f)
 	}
 	if entry := attributes.ItemFromTable(r); e.TornEntry(entry) {
 		reading.Torn, reading.Fix.Way = true, drift.MendFirst
@@ -81,11 +92,7 @@ func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
 
 // mendEntry makes a ledger entry readable again: it takes out what cannot be
 // read, if that is still so. What it lacks then, rederiving brings back.
-func mendEntry(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
-	e, _, unchanged, err := t.ReadAgain(ctx, r)
-	if !unchanged {
-		return false, err
-	}
+func mendEntry(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	key := state.EntryKey(r.Suspect.Item)
 	left := e.Readable(attributes.ItemFromTable(e.Rows[key]))
 	c := table.NewExpression()
@@ -94,32 +101,19 @@ func mendEntry(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 	if _, ok := left["rederived"]; !ok {
 		set += " REMOVE " + c.Name("rederived")
 	}
-	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, set, condition, c)}
-	return Mended(t.Tables.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), nil, items))
-}
-
-// Mended says what became of a transaction that mends: it reports false if a condition did not hold.
-func Mended(err error) (bool, error) {
-	if table.LostRace(err) {
-		return false, nil
-	}
-	return err == nil, err
+	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, set, condition, c)}
+	return e.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), "", items)
 }
 
 // checkEntry checks that a ledger entry is as it was read.
-func (e *Evidence) checkEntry(item change.Key) (ddb.TransactWriteItem, error) {
-	key := state.EntryKey(item)
-	ent, err := state.ReadEntry(e.Planner, e.Rows[key])
+func (e *Evidence) checkEntry(item change.Key, ent *plan.Entry) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	condition := state.EntryIs(c, ent)
-	return e.Tables.CheckPart(key, condition, c), err
+	return e.Tables.CheckPart(state.EntryKey(item), state.EntryIs(c, ent), c)
 }
 
 func judgeLeftover(e *Evidence, sus drift.Suspect) drift.Reading {
 	item := e.Items[sus.Item]
-	return drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(item)), Concerns: []string{drift.KeyToken(sus.Item)},
-		Findings: e.CompareLeftover(cmp.Or(e.ByID(sus.Rule), e.Former(sus.Rule)), sus.Item, table.Image(item)),
-		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
-	}
+	reading := drift.ReadingOf(sus, change.Digest(itemValue(item)))
+	reading.Findings = e.CompareLeftover(cmp.Or(e.ByID(sus.Rule), e.Former(sus.Rule)), sus.Item, table.Image(item))
+	return reading
 }

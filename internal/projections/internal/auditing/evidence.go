@@ -3,7 +3,6 @@ package auditing
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -24,31 +23,33 @@ func (t *Table) NewEvidence() *Evidence {
 	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}}
 }
 
-// ReadRows reads the first rows of suspects.
-func (e *Evidence) ReadRows(ctx context.Context, suspects []drift.Suspect) error {
-	return e.fetchRows(ctx, keysOf(e, suspects, func(p *Procedure) Keys[table.Key] { return p.Rows }))
+// stepsMax is how many steps a procedure reads rows in, or items.
+const stepsMax = 2
+
+// readRows reads the rows of suspects.
+func (e *Evidence) readRows(ctx context.Context, suspects []drift.Suspect) error {
+	for step := range stepsMax {
+		if err := e.fetchRows(ctx, keysOf(e, suspects, step, func(p *Procedure) []Keys[table.Key] { return p.Rows })); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Evidence) read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	if err := e.ReadRows(ctx, suspects); err != nil {
+	if err := e.readRows(ctx, suspects); err != nil {
 		return nil, err
 	}
-	more := keysOf(e, suspects, func(p *Procedure) Keys[table.Key] { return p.MoreRows })
-	if err := e.fetchRows(ctx, more); err != nil {
-		return nil, err
-	}
-	items := keysOf(e, suspects, func(p *Procedure) Keys[change.Key] {
-		if p.Items == nil {
-			return ownItem
+	for step := range stepsMax {
+		items := keysOf(e, suspects, step, func(p *Procedure) []Keys[change.Key] {
+			if len(p.Items) == 0 {
+				return []Keys[change.Key]{OwnItem}
+			}
+			return p.Items
+		})
+		if err := e.fetchItems(ctx, items); err != nil {
+			return nil, err
 		}
-		return p.Items
-	})
-	if err := e.fetchItems(ctx, items); err != nil {
-		return nil, err
-	}
-	items = keysOf(e, suspects, func(p *Procedure) Keys[change.Key] { return p.MoreItems })
-	if err := e.fetchItems(ctx, items); err != nil {
-		return nil, err
 	}
 	readings := make([]drift.Reading, len(suspects))
 	for i, sus := range suspects {
@@ -57,20 +58,21 @@ func (e *Evidence) read(ctx context.Context, suspects []drift.Suspect) ([]drift.
 	return readings, e.excuse(ctx, readings)
 }
 
-func ownItem(_ *Evidence, sus drift.Suspect) []change.Key { return []change.Key{sus.Item} }
+// OwnItem is the suspect's item.
+func OwnItem(_ *Evidence, sus drift.Suspect) []change.Key { return []change.Key{sus.Item} }
 
 // keysOf are the keys that one step of the suspects' procedures asks for.
-func keysOf[K any](e *Evidence, suspects []drift.Suspect, step func(*Procedure) Keys[K]) (keys []K) {
+func keysOf[K any](e *Evidence, suspects []drift.Suspect, step int, of func(*Procedure) []Keys[K]) (keys []K) {
 	for _, sus := range suspects {
-		if of := step(e.procedure(sus)); of != nil {
-			keys = append(keys, of(e, sus)...)
+		if steps := of(e.procedure(sus)); step < len(steps) {
+			keys = append(keys, steps[step](e, sus)...)
 		}
 	}
 	return keys
 }
 
 func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
-	if len(keys) == 0 || e.Incarnation == "" { // of a table without a registry there is nothing to read
+	if e.Incarnation == "" { // of a table without a registry there is nothing to read
 		return nil
 	}
 	found, err := e.Tables.ReadState(ctx, "reading the state of suspects", keys)
@@ -79,10 +81,6 @@ func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
 }
 
 func (e *Evidence) fetchItems(ctx context.Context, keys []change.Key) error {
-	keys = slices.DeleteFunc(keys, func(k change.Key) bool { return !e.Tables.CanExist(k) })
-	if len(keys) == 0 {
-		return nil
-	}
 	found, err := e.Tables.ReadItems(ctx, "reading suspects", keys)
 	maps.Copy(e.Items, found)
 	return err
@@ -104,12 +102,9 @@ func (e *Evidence) Asked(item change.Key) plan.Effects {
 	return e.EffectsOf(item, table.Image(e.Items[item]))
 }
 
-// ReadAgain reads a suspect once more. It reports false if it is not as it was read before.
-func (t *Table) ReadAgain(ctx context.Context, r drift.Reading) (*Evidence, drift.Reading, bool, error) {
-	e := t.NewEvidence()
-	again, err := e.read(ctx, []drift.Suspect{r.Suspect})
-	if err != nil {
-		return nil, drift.Reading{}, false, err
+// Finding is one about a suspect as a whole, which one small write mends.
+func (e *Evidence) Finding(sus drift.Suspect, what drift.What) drift.Finding {
+	return drift.Finding{
+		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: what, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin,
 	}
-	return e, again[0], again[0].State == r.State, nil
 }

@@ -39,12 +39,9 @@ func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
 // it has to be; "" for none.
 func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
-	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(r), change.String(want)),
-		Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)},
-		Findings: audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r),
-		Fix:      drift.Fix{Keys: []change.Key{sus.Item}},
-	}
+	reading := drift.ReadingOf(sus, change.Digest(itemValue(r), change.String(want)))
+	reading.Concerns = append(reading.Concerns, audit.MadeToken(sus.Item))
+	reading.Findings = audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r)
 	if reading.Found(drift.Surplus) {
 		reading.Fix.Way = drift.MendAlone
 	}
@@ -54,32 +51,18 @@ func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 // ClearParked deletes a parked record that its item does not ask for. The same
 // transaction checks that no process has parked it anew, and that the item's ledger
 // entry is as it was read.
-func ClearParked(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
-	return t.ClearParkedIf(ctx, r, func(e *Evidence) ([]ddb.TransactWriteItem, bool, error) {
-		item := r.Suspect.Item
-		ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(item)])
-		if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == plan.Parked {
-			return nil, false, err // the entry comes first
-		}
-		check, err := e.checkEntry(item)
-		return []ddb.TransactWriteItem{check}, err == nil, err
-	})
+func ClearParked(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
+	item := r.Suspect.Item
+	ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(item)])
+	if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == plan.Parked {
+		return false, err // the entry comes first
+	}
+	return e.DeleteParked(ctx, r.Suspect, e.checkEntry(item, ent))
 }
 
-// ClearParkedIf deletes a parked record, in one transaction with the checks that
-// unmoved makes of what was read; if it reports false, the record stays.
-func (t *Table) ClearParkedIf(ctx context.Context, r drift.Reading, unmoved func(*Evidence) ([]ddb.TransactWriteItem, bool, error)) (bool,
-	error) {
-	e, _, unchanged, err := t.ReadAgain(ctx, r)
-	if !unchanged {
-		return false, err
-	}
-	checks, ok, err := unmoved(e)
-	if !ok {
-		return false, err
-	}
-	key, c := parkedKey(r.Suspect), table.NewExpression()
-	condition := table.Whole(c.SameAs(e.Rows[key], "parking", "code"))
-	items := append([]ddb.TransactWriteItem{t.Tables.DeletePart(key, condition, c)}, checks...)
-	return Mended(t.Tables.Transact(ctx, "clearing what is parked of "+r.Suspect.Item.String(), []string{r.Suspect.Rule}, items))
+// DeleteParked deletes a parked record as it was read, in one transaction with further checks.
+func (e *Evidence) DeleteParked(ctx context.Context, sus drift.Suspect, checks ...ddb.TransactWriteItem) (bool, error) {
+	key, c := parkedKey(sus), table.NewExpression()
+	items := append([]ddb.TransactWriteItem{e.Tables.DeletePart(key, table.Whole(c.SameAs(e.Rows[key], "parking", "code")), c)}, checks...)
+	return e.Transact(ctx, "clearing what is parked of "+sus.Item.String(), sus.Rule, items)
 }

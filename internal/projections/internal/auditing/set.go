@@ -16,6 +16,10 @@ import (
 )
 
 // A set is a locator, or the claims of a mirror item: rows of one form.
+var sets = &Procedure{
+	Rows: Rows{setRows, memberRows}, Items: Items{memberItems}, Judge: judgeSet, Parkings: setParkings,
+	Mend: mendSet, Stage: drift.StageSets,
+}
 
 // targetOf is the target of a suspect set.
 func targetOf(sus drift.Suspect) audit.ContestedTarget {
@@ -76,7 +80,7 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	found, r := e.membersIn(sus), e.Rows[setKey(sus)]
 	reading := drift.Reading{
 		Suspect: sus, Concerns: []string{audit.LocatorToken(sus.Rule, sus.Group)},
-		Fix: drift.Fix{Way: drift.MendFirst, Seen: table.TextOf(r["changes"])},
+		Fix: drift.Fix{Way: drift.MendFirst},
 	}
 	if sus.Kind == drift.Claims {
 		reading.Concerns = []string{audit.MadeToken(sus.Item), drift.KeyToken(sus.Item)}
@@ -109,10 +113,9 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 		listing)...)
 	if row := attributes.ItemFromTable(r); audit.TornSet(row) {
 		reading.Torn = true
-		reading.Findings = append(reading.Findings, drift.Finding{
-			Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Group: sus.Group,
-			Expected: "a count of changes", Found: audit.Text(row["changes"]), WriteUnits: table.WriteUnitsMin,
-		})
+		f := e.Finding(sus, drift.Wrong)
+		f.Expected, f.Found = "a count of changes", audit.Text(row["changes"])
+		reading.Findings = append(reading.Findings, f)
 	}
 	return reading
 }
@@ -138,10 +141,8 @@ func (e *Evidence) heldIn(sus drift.Suspect, item change.Key) plan.Effect {
 }
 
 func (e *Evidence) setFinding(sus drift.Suspect, member string, belongs bool) drift.Finding {
-	f := drift.Finding{
-		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Surplus, Item: sus.Item, Group: sus.Group, Found: member,
-		WriteUnits: table.WriteUnitsMin,
-	}
+	f := e.Finding(sus, drift.Surplus)
+	f.Found = member
 	if sus.Kind == drift.Locator {
 		f.Item = change.ParseKey(member)
 	}
@@ -171,13 +172,9 @@ const setChecksMax = plan.TransactActionsMax - 2
 // ledger entries say that they belong there, provided that neither has changed
 // since it was read. It takes the target off the list of contested ones: rederiving
 // what goes by the set lists it anew if it is contested.
-func mendSet(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
-	e, r, unchanged, err := t.ReadAgain(ctx, r)
-	if !unchanged {
-		return false, err
-	}
+func mendSet(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	key := setKey(r.Suspect)
-	ahead, err := t.setShownAhead(ctx, r)
+	ahead, err := e.setShownAhead(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -189,17 +186,17 @@ func mendSet(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
 	} else {
 		update += " REMOVE " + c.List([]string{setAttribute(r.Suspect), "listed"})
 	}
-	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, update, condition, c),
-		t.Tables.DeletePart(listingKey(r.Suspect), "", table.NewExpression())}
+	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, update, condition, c),
+		e.Tables.DeletePart(listingKey(r.Suspect), "", table.NewExpression())}
 	members := memberItems(e, r.Suspect)
 	for _, member := range members[:min(setChecksMax, len(members))] {
-		check, err := e.checkEntry(member)
+		ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(member)])
 		if err != nil {
 			return false, err
 		}
-		items = append(items, check)
+		items = append(items, e.checkEntry(member, ent))
 	}
-	return Mended(t.Tables.Transact(ctx, "mending "+key.Partition, []string{r.Suspect.Rule}, items))
+	return e.Transact(ctx, "mending "+key.Partition, r.Suspect.Rule, items)
 }
 
 // setShownAhead is a count of changes with which no stamp is as high as what is shown by it next.

@@ -11,6 +11,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+var torn = &Procedure{Rows: Rows{tornRows}, Judge: judgeTorn, Mend: dropTorn}
+
 // tornKey is the key of a parent's position, or of a task.
 func tornKey(t *Table, sus drift.Suspect) table.Key {
 	if sus.Kind == drift.Position {
@@ -24,10 +26,8 @@ func tornRows(e *Evidence, sus drift.Suspect) []table.Key { return []table.Key{t
 // judgeTorn looks at a parent's position, or at a task, with which the engine may not be able to work.
 func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[tornKey(e.Table, sus)])
-	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(itemValue(r)), Concerns: []string{drift.KeyToken(sus.Item)},
-		Fix: drift.Fix{Way: drift.MendFirst, Keys: []change.Key{sus.Item}},
-	}
+	reading := drift.ReadingOf(sus, change.Digest(itemValue(r)))
+	reading.Fix.Way = drift.MendFirst
 	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]),
 		WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
@@ -44,12 +44,8 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 // dropTorn deletes a parent's position that no fan-out would ever be higher than,
 // or a task that no process can work off, as it was read. Rederiving the parent brings
 // its children to what it is.
-func dropTorn(ctx context.Context, t *Table, r drift.Reading) (bool, error) {
-	e, _, unchanged, err := t.ReadAgain(ctx, r)
-	if !unchanged {
-		return false, err
-	}
-	key, c := tornKey(t, r.Suspect), table.NewExpression()
+func dropTorn(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
+	key, c := tornKey(e.Table, r.Suspect), table.NewExpression()
 	condition := table.Whole(c.SameAs(e.Rows[key], "at", "rule", "parent", "refill", "changes"))
-	return true, t.Tables.DeleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
+	return true, e.Tables.DeleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

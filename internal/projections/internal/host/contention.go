@@ -25,30 +25,22 @@ import (
 // later. So an uncontested target costs nothing, and no late worker leaves a stale row
 // (docs/adr/0017-contention-is-listed.md).
 
-// Contested is the set of items that claim one target, as it was read.
-type Contested struct {
-	audit.ContestedTarget
-	Set       table.Key // of the claims or the locator
-	Claimants []string  // Key.String() of each, sorted: the first one wins
-	Changes   int64     // 0 if there is no row
-	Listed    bool      // the row of the target stands
-}
-
 // UpdateContentionList lists a target that is contested, and takes a target that no longer
-// is off the list. It logs a contested target at most once an hour.
-func (h *Host) UpdateContentionList(ctx context.Context, cs Contested) error {
-	contested := len(cs.Claimants) > 1
+// is off the list, by its set as it was read. It logs a contested target at most once an hour.
+func (h *Host) UpdateContentionList(ctx context.Context, t audit.ContestedTarget, set state.Set) error {
+	contested := len(set.Sources) > 1
 	if contested {
-		h.logContention(ctx, cs)
+		h.logContention(ctx, t, set.Sources)
 	}
-	if contested == cs.Listed {
+	if contested == set.Listed {
 		return nil
 	}
-	items := []ddb.TransactWriteItem{h.listingWrite(cs, contested), h.listedWrite(cs, contested)}
-	err := h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+	items := []ddb.TransactWriteItem{h.listingWrite(t, contested), h.listedWrite(t, set, contested)}
+	err := h.Tables.Transact(ctx, "listing the claimants of "+t.Text(), []string{t.ID}, items)
 	if contested && table.Refusal(err) != "" { // the set is full: its row has no room for one attribute more
-		items[1] = h.unmovedSet(cs)
-		err = h.Tables.Transact(ctx, "listing the claimants of "+cs.Text(), []string{cs.ID}, items)
+		c := table.NewExpression()
+		items[1] = h.Tables.CheckPart(state.SetKey(t), state.SetIs(c, set), c)
+		err = h.Tables.Transact(ctx, "listing the claimants of "+t.Text(), []string{t.ID}, items)
 	}
 	if table.LostRace(err) {
 		return nil // the set changed since: the worker that changed it updates the list
@@ -67,23 +59,23 @@ func (h *Host) UnlistIfUncontested(ctx context.Context, t audit.ContestedTarget)
 		return err
 	}
 	found := state.ReadSet(rows[key], t.Value != "")
-	if len(found.Sources) > 1 {
+	switch {
+	case len(found.Sources) > 1:
 		return nil
-	}
-	cs := Contested{ContestedTarget: t, Set: key, Claimants: found.Sources, Changes: found.Changes, Listed: true}
-	if rows[key] == nil {
+	case rows[key] == nil:
 		return h.Unpark(ctx, t.RowID(), "")
 	}
-	return h.UpdateContentionList(ctx, cs)
+	found.Listed = true
+	return h.UpdateContentionList(ctx, t, found)
 }
 
 // listingWrite puts the row of a contested target, or deletes it.
-func (h *Host) listingWrite(cs Contested, contested bool) ddb.TransactWriteItem {
+func (h *Host) listingWrite(t audit.ContestedTarget, contested bool) ddb.TransactWriteItem {
 	if !contested {
-		return h.Tables.DeletePart(state.ParkedKey(cs.RowID()), "", table.NewExpression())
+		return h.Tables.DeletePart(state.ParkedKey(t.RowID()), "", table.NewExpression())
 	}
 	r := state.Parked{
-		ID: cs.RowID(), Rule: cs.ID, Item: cs.Target, Value: cs.Value, Code: cs.Code(), At: h.Now(), Parking: state.NewID(),
+		ID: t.RowID(), Rule: t.ID, Item: t.Target, Value: t.Value, Code: t.Code(), At: h.Now(), Parking: state.NewID(),
 		Reason: "several items claim it, and the one with the smallest key wins",
 	}.Row()
 	return h.Tables.PutPart(r, "", table.NewExpression())
@@ -91,21 +83,13 @@ func (h *Host) listingWrite(cs Contested, contested bool) ddb.TransactWriteItem 
 
 // listedWrite notes in a set that its target is listed, or that it is not, provided
 // that the set did not change since it was read.
-func (h *Host) listedWrite(cs Contested, contested bool) ddb.TransactWriteItem {
+func (h *Host) listedWrite(t audit.ContestedTarget, set state.Set, contested bool) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	update := "REMOVE " + c.Name("listed")
 	if contested {
 		update = c.Format("SET %n = %v", "listed", &ddb.AttributeValueMemberBOOL{Value: true})
 	}
-	condition := state.SetIs(c, state.Set{Changes: cs.Changes})
-	return h.Tables.UpdatePart(cs.Set, update, condition, c)
-}
-
-// unmovedSet checks that a set did not change since it was read.
-func (h *Host) unmovedSet(cs Contested) ddb.TransactWriteItem {
-	c := table.NewExpression()
-	condition := state.SetIs(c, state.Set{Changes: cs.Changes})
-	return h.Tables.CheckPart(cs.Set, condition, c)
+	return h.Tables.UpdatePart(state.SetKey(t), update, state.SetIs(c, set), c)
 }
 
 // claimantsShown is how many claimants a line names.

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 )
 
 const (
@@ -42,16 +44,16 @@ func (l *contentionLog) admit(id string, now time.Time) (target, others bool) {
 }
 
 // logContention logs that several items claim one target, and which of them wins.
-func (h *Host) logContention(ctx context.Context, cs Contested) {
-	switch target, others := h.contentions.admit(cs.RowID(), h.Now()); {
+func (h *Host) logContention(ctx context.Context, t audit.ContestedTarget, claimants []string) {
+	switch target, others := h.contentions.admit(t.RowID(), h.Now()); {
 	case target:
-		what := slog.String("target", cs.Target.String())
-		if cs.Value != "" {
-			what = slog.String("value", cs.Value)
+		what := slog.String("target", t.Target.String())
+		if t.Value != "" {
+			what = slog.String("value", t.Value)
 		}
-		h.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", h.Planner.NameOf(cs.ID), what,
-			"claimants", len(cs.Claimants), "among_them", claimantsText(cs.Claimants), "winner", cs.Claimants[0],
-			"remedy", contentionRemedy(cs.ContestedTarget), "code", cs.Code())
+		h.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", h.Planner.NameOf(t.ID), what,
+			"claimants", len(claimants), "among_them", claimantsText(claimants), "winner", claimants[0],
+			"remedy", contentionRemedy(t), "code", t.Code())
 	case others:
 		h.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
 			"logged", contentionLogMax)

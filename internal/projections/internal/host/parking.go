@@ -27,12 +27,7 @@ func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Positio
 	}.Row()
 }
 
-// Park sets an (item, rule) aside that no record is to blame for.
-func (h *Host) Park(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
-	return h.ParkID(ctx, b.ID, item, change.Position{}, why)
-}
-
-// ParkID sets an item aside under a rule or a locator; position is that of the record to blame, if there is one.
+// ParkID sets an item aside under a rule or a locator; position is that of the record to blame, zero for none.
 func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
 	err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
 	if err == nil {
@@ -59,7 +54,7 @@ func (h *Host) Unpark(ctx context.Context, id, parking string) error {
 // ParkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
 func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key, err error) error {
 	if reason := table.Refusal(err); reason != "" {
-		return h.Park(ctx, b, item, WriteRejected(reason))
+		return h.ParkID(ctx, b.ID, item, change.Position{}, WriteRejected(reason))
 	}
 	return err
 }
@@ -91,7 +86,7 @@ func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, co
 		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
 			"rule", b.Rule.Name, "item", item.String(), "corrections", h.HealsMax, "within", healWindow)
 	}
-	return false, h.Park(ctx, b, item, &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
+	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
 		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, h.HealsMax, healWindow)})
 }
 

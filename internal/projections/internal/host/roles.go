@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 
@@ -28,35 +29,30 @@ func Having[Role any](kinds []rules.Kind) []Role {
 	return roles
 }
 
+// SameFamily reports whether a kind is of the family for which another one acts.
+func SameFamily(k rules.Kind, role any) bool { return reflect.TypeOf(k) == reflect.TypeOf(role) }
+
 // Kind is a kind of rule that applies by itself what it planned by itself.
 type Kind interface {
 	// Apply applies the kind's part of a plan.
 	Apply(ctx context.Context, r *Run, pl *plan.Changes)
 }
 
-// Gathering is a kind of rule of which several sources make one thing together.
-type Gathering interface {
-	// Gatherer brings these things up to date; kinds of one family have the same one.
-	Gatherer() Gatherer
+// ErrNotLive says that a group shows nothing yet, as its rule is still being seeded (promise 10).
+var ErrNotLive = errors.New("the rule is not live yet")
+
+// Grouper is a kind of rule of which several sources make one thing together.
+type Grouper interface {
+	// RollUp brings groups of the family up to date after the moves that touched them, as pl asks for it. It
+	// returns for each nil, ErrNotLive, or what failed.
+	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
 }
 
-// GathererOf brings up to date what the sources of a rule make together; nil if each makes a thing of its own.
-func GathererOf(r *rules.Rule) Gatherer {
-	if k, ok := r.Kind.(Gathering); ok {
-		return k.Gatherer()
-	}
-	return nil
-}
-
-// Gatherer brings up to date what several sources make together.
+// Gatherer is a Grouper whose sources add up to a sum that items display.
 type Gatherer interface {
+	Grouper
 	// Contribute adds a difference to a sum, as a part of a ledger transaction: under a write suffix, or shift after it.
 	Contribute(h *Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem
-	// RollUp brings groups up to date after the moves that touched them, as pl asks for it. It returns
-	// an error or nil for each.
-	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
-	// ListContention updates the list of contested targets for groups whose rules are not live yet. It returns what failed.
-	ListContention(ctx context.Context, r *Run, groups []plan.GroupRef) map[plan.GroupRef]error
 	// Consolidate brings together what the sources of a group added under several suffixes, in that of the caller.
 	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
@@ -65,16 +61,19 @@ type Gatherer interface {
 	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }
 
-// Maker is a kind of rule that makes items. Of a family, the first kind heals and restores for all.
+// GathererOf adds up what the sources of a rule contribute; nil if they add up nothing.
+func GathererOf(r *rules.Rule) Gatherer {
+	g, _ := r.Kind.(Gatherer)
+	return g
+}
+
+// Maker is a kind of rule that makes items. Targets that several sources claim are its groups.
 type Maker interface {
+	Grouper
 	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
 	Write(h *Host, a plan.Action, v plan.Version) ddb.TransactWriteItem
 	// Claim has a move's transaction claim a target for its source, or give it up: an action before which the kind reads.
 	Claim(ctx context.Context, h *Host, mv *plan.Move, a plan.Action) ([]Part, error)
-	// Derive brings targets that sources claim to what the winners ask for. It returns an error or nil for each.
-	Derive(ctx context.Context, h *Host, targets []plan.GroupRef) []error
-	// Heal brings items that another program wrote or deleted back to what their sources ask for.
-	Heal(ctx context.Context, r *Run, pl *plan.Changes)
 	// Restore has moves write again the items in force that are not as the ledger has them.
 	Restore(ctx context.Context, h *Host, moves []*plan.Move) error
 	// Drop deletes an item that was made for a retired rule.

@@ -7,52 +7,51 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 )
 
 // The kinds.
 var (
-	Count rules.Kind = &kind{word: "count", display: showValue, traits: rules.Traits{
+	Count rules.Kind = newKind(kind{word: "count", display: showValue, traits: rules.Traits{
 		Number:      3,
 		Noun:        "a count",
 		Plural:      "counts",
 		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
 		Keys:        keys,
 		SourceField: "count",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
-	Sum rules.Kind = &kind{word: "sum", display: showValue, traits: rules.Traits{
+	}})
+	Sum rules.Kind = newKind(kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
 		Keys:        keysOf("name the entity whose items are summed: `of: LineItem`"),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
-	Average rules.Kind = &kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
+	}})
+	Average rules.Kind = newKind(kind{word: "average", display: showMean, zeroCounts: true, traits: rules.Traits{
 		Number:      5,
 		Noun:        "an average",
 		Plural:      "averages",
 		Keys:        keysOf("name the entity whose items are averaged: `of: Sample`"),
 		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `used / total`", Type: expr.Number}},
 		SourceField: "of",
-		TargetField: "as",
-		Displays:    displayed,
-		Actions:     actions,
-	}}
+	}})
 )
 
+// newKind is a kind with the traits that all of the family have. Its Actions are the accumulators of
+// the group before and of the group now.
+func newKind(k kind) *kind {
+	k.traits.TargetField, k.traits.Displays, k.traits.Actions = "as", displayed, 2
+	return &k
+}
+
 // showValue displays the value itself.
-func showValue(a Amount) change.Value { return change.Number(a.Value.String()) }
+func showValue(a audit.Amount) change.Value { return change.Number(a.Value.String()) }
 
 // showMean displays the value for each member, rounded half to even to 38 digits; nothing over no members.
-func showMean(a Amount) change.Value {
+func showMean(a audit.Amount) change.Value {
 	if a.Members <= 0 { // below 0 only where another program has written
 		return change.Value{}
 	}
@@ -77,14 +76,11 @@ func keysOf(hint string) []rules.Key {
 	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
 }
 
-// actions: the accumulators of the group before and of the group now.
-const actions = 2
-
 type kind struct {
 	word       string
 	traits     rules.Traits
-	zeroCounts bool                      // a source that adds 0 contributes, and a total of 0 is not nothing
-	display    func(Amount) change.Value // what a target shows; absent for nothing
+	zeroCounts bool                            // a source that adds 0 contributes, and a total of 0 is not nothing
+	display    func(audit.Amount) change.Value // what a target shows; absent for nothing
 }
 
 // Word is the key that gives a rule the kind.
@@ -118,9 +114,6 @@ func Of(r *rules.Rule) *Form {
 	f, _ := r.Form.(*Form)
 	return f
 }
-
-// Is reports whether the rule is one of an aggregate.
-func Is(r *rules.Rule) bool { return Of(r) != nil }
 
 // Suffixes is the number of suffixes over which the writes to one group are spread, at least 1.
 func (f *Form) Suffixes() int { return f.writeShards }

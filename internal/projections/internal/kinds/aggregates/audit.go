@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -30,7 +29,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	case ok:
 		count := a.CountShown(b, s.Key, group, s.Image)
 		data := value + "\x00" + strconv.FormatInt(count, 10)
-		emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, group), Sub: s.Key.String(), Tag: tagShown, Data: data})
+		emit(drift.Fact{About: audit.SumToken(b.ID, group), Sub: s.Key.String(), Tag: tagShown, Data: data})
 	case value != "":
 		audit.Spot(drift.Display, b.ID, s.Key, emit)
 	}
@@ -39,7 +38,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 // EffectFacts implements audit.Family.
 func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
 	if a.Shows(b) {
-		emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, f.Group), Tag: audit.TagWant, Data: audit.AmountText(f.Amount, 1)})
+		emit(drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: audit.Amount{Value: f.Amount, Members: 1}.String()})
 	}
 }
 
@@ -54,7 +53,7 @@ func (k *kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 		value, changes := change.ParseKey(r.Name).Partition, state.CountOf(attributes.ToTable(r.Item["changes"]))
 		for _, rule := range a.Set.Rules {
 			if b := a.Of(rule); rule.Kind == k && rule.ByUnique && b.Locator == r.ID && a.Shows(b) && changes > 0 {
-				emit(drift.Fact{About: audit.About(audit.AboutSum, b.ID, value), Tag: audit.TagHave, Data: counted(Amount{}, changes)})
+				emit(drift.Fact{About: audit.SumToken(b.ID, value), Tag: audit.TagHave, Data: audit.Amount{Operations: changes}.String()})
 			}
 		}
 	}
@@ -65,26 +64,15 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	if at < 0 || !a.Shows(b) {
 		return
 	}
-	about, row := audit.About(audit.AboutSum, r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
+	about, row := audit.SumToken(r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
 	acc, _ := state.ReadAccumulator(row)
+	have := audit.Amount{Operations: acc.Operations}
 	if audit.TornSum(r.Item) {
-		acc.Value, acc.Members = decimal.New(0), 0
 		emit(drift.Fact{About: about, Tag: audit.TagTorn})
+	} else {
+		have.Value, have.Members = acc.Value, acc.Members
 	}
-	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: counted(Amount{acc.Value, acc.Members}, acc.Operations)})
-}
-
-// counted puts the count of operations behind what was counted.
-func counted(a Amount, operations int64) string {
-	return a.String() + "/" + strconv.FormatInt(operations, 10)
-}
-
-// Combine implements audit.Family.
-func (*kind) Combine(about string, tag byte, x, y string) (string, bool) {
-	if !strings.HasPrefix(about, audit.AboutSum) || tag != audit.TagWant && tag != audit.TagHave {
-		return "", false
-	}
-	return audit.AddAmounts(x, y), true
+	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: have.String()})
 }
 
 // Case implements audit.Family.
@@ -98,49 +86,36 @@ func (*kind) Case(j *audit.Judge) audit.Case {
 // sumCase judges one aggregate: first the sum, then the items that display it.
 type sumCase struct {
 	*audit.Judge
-	want, have Amount
-	wantText   string // of want, as the facts add up
-	beyond     bool   // no DynamoDB number holds one side
+	want, have audit.Amount
 	torn       bool   // an accumulator is
 	differs    bool   // the sums do
-	operations int64  // on the accumulators
 	first      string // the item that displays; "" as long as there was none
 }
 
 // Add implements audit.Case.
 func (c *sumCase) Add(f drift.Fact) {
-	if f.Tag == tagShown {
+	switch f.Tag {
+	case tagShown:
 		value, count, _ := strings.Cut(f.Data, "\x00")
 		c.judgeSum()
-		c.judgeDisplay(f, value, countIn(count))
-		return
-	}
-	if f.Tag == audit.TagTorn {
+		c.judgeDisplay(f, value, audit.CountIn(count))
+	case audit.TagTorn:
 		c.torn = true
-		return
-	}
-	a, operations, ok := parseAmount(f.Data)
-	c.beyond = c.beyond || !ok
-	if f.Tag == audit.TagWant {
-		c.want, c.wantText = a, f.Data
-	} else {
-		c.have, c.operations = a, operations
+	case audit.TagWant:
+		c.want = audit.ParseAmount(f.Data)
+	default:
+		c.have = audit.ParseAmount(f.Data)
 	}
 }
 
-// wanted is what the contributions add up to. Beyond all numbers it is a text that no amount is read from.
-func (c *sumCase) wanted() string {
-	if c.beyond && c.wantText != "" {
-		return c.wantText
-	}
-	return c.want.String()
-}
+// beyond reports whether no DynamoDB number holds one side.
+func (c *sumCase) beyond() bool { return c.want.Beyond || c.have.Beyond }
 
 // judgeSum compares the two sums, once both are known.
 func (c *sumCase) judgeSum() {
-	if !c.differs && (c.torn || !c.beyond && !c.want.equals(c.have)) {
+	if !c.differs && (c.torn || !c.beyond() && !c.want.Equals(c.have)) {
 		c.differs = true
-		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.wanted()})
+		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()})
 	}
 }
 
@@ -150,9 +125,9 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Sub)}
 	want := ""
 	if c.first == "" {
-		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.wanted()
+		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
 	}
-	if s.Members = []string{c.first}; !c.beyond && value != want || count > c.operations {
+	if s.Members = []string{c.first}; !c.beyond() && value != want || count > c.have.Operations {
 		c.Suspect(s)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // cancel each other. Then neither has digits left for a new amount. Members stay where they are
 // counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
 // number holds the sum.
-func (gatherer) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
+func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
 	var keys []table.Key
 	for i := range g.Suffixes {
 		keys = append(keys, state.AccumulatorKey(g, i))

@@ -2,8 +2,6 @@ package aggregates
 
 import (
 	"context"
-	"slices"
-	"strconv"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // tornMax bounds how many torn accumulators one transaction mends, beside the one that is added to.
@@ -29,43 +28,36 @@ const tornMax = plan.TransactActionsMax - 2
 // lacking stays what it is. Only another mending changes it. Every mending goes
 // to the same suffix and raises its count, so the condition that this count is
 // as it was read keeps two from adding it twice, however many suffixes there are.
-func mendSum(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, error) {
-	e := t.NewEvidence()
-	if err := e.ReadRows(ctx, []drift.Suspect{r.Suspect}); err != nil {
-		return false, err
-	}
-	g, total := groupOf(t, r.Suspect), totalOf(e, r.Suspect)
-	if strconv.FormatInt(total.Operations, 10) != r.Fix.Seen {
-		return false, nil
-	}
-	ahead, stuck, err := shownAhead(ctx, t, g, r.Fix.Keys)
+func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	g, total := groupOf(e.Table, r.Suspect), totalOf(e, r.Suspect)
+	ahead, stuck, err := shownAhead(ctx, e.Table, g, r.Fix.Keys)
 	if err != nil {
 		return false, err
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("operations", attributes.FromTable(e.Rows[key]["operations"])))
-	lacks, _, _ := parseAmount(r.Fix.Lacks)
+	lacks := audit.ParseAmount(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
 		"value", number(lacks.Value), "members", table.Number(lacks.Members), "operations", table.Number(raised))
-	items := []ddb.TransactWriteItem{t.Tables.UpdatePart(key, add, condition, c)}
+	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]
 		operations := state.CountOf(row["operations"])
 		c := table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "value", "members", "operations"))
 		if torn != key {
-			items = append(items, t.Tables.UpdatePart(torn, reset(c, Amount{}, operations), condition, c))
+			items = append(items, e.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
 			continue
 		}
-		items[0] = t.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
+		items[0] = e.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
 	}
 	items = append(items, stuck[:min(len(stuck), plan.TransactActionsMax-len(items))]...)
-	return auditing.Mended(t.Tables.Transact(ctx, "mending the sum of "+r.Suspect.Group, []string{g.ID}, items))
+	return e.Transact(ctx, "mending the sum of "+r.Suspect.Group, g.ID, items)
 }
 
 // reset puts an accumulator in the place of a torn one.
-func reset(c *table.Expression, a Amount, operations int64) string {
+func reset(c *table.Expression, a audit.Amount, operations int64) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v",
 		"value", number(a.Value), "members", table.Number(a.Members), "operations", table.Number(operations))
 }
@@ -74,7 +66,6 @@ func reset(c *table.Expression, a Amount, operations int64) string {
 // the targets whose stamp no count is raised above, the stamp is taken off.
 func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets []change.Key) (ahead int64, stuck []ddb.TransactWriteItem,
 	err error) {
-	targets = slices.DeleteFunc(slices.Clone(targets), func(k change.Key) bool { return !t.Tables.CanExist(k) })
 	items, err := t.Tables.ReadItems(ctx, "reading what displays a sum", targets)
 	highest := int64(0)
 	for _, key := range targets {
@@ -87,12 +78,10 @@ func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets
 			highest = max(highest, shown)
 			continue
 		}
-		c := table.NewExpression()
-		condition, remove := table.Whole(c.Same(g.Stamp, item.Lookup(g.Stamp))), c.Format("REMOVE %n", g.Stamp)
-		stuck = append(stuck, ddb.TransactWriteItem{Update: &ddb.Update{
-			TableName: &t.Tables.Table, Key: t.Tables.ItemKey(key), UpdateExpression: &remove, ConditionExpression: &condition,
-			ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-		}})
+		w := target.On(g.Binding, "", key)
+		w.TakeOff(g.Stamp)
+		w.Condition = table.Whole(w.Same(g.Stamp, item.Lookup(g.Stamp)))
+		stuck = append(stuck, w.InTransaction(t.Tables.Reader))
 	}
 	return highest + 1, stuck, err
 }

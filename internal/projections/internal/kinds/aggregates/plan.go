@@ -6,14 +6,12 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Changes are what rules that add up ask for beside the ledger and the roll-ups: items
+// ungrouped are what rules that add up ask for beside the ledger and the roll-ups: items
 // that display an aggregate and belong to none.
-type Changes struct {
-	Ungrouped plan.OrderedMap[plan.ItemRule, UngroupedDisplay]
-}
+type ungrouped = plan.OrderedMap[plan.ItemRule, ungroupedDisplay]
 
-// UngroupedDisplay is an item that displays an aggregate although it has no unique value to find it by.
-type UngroupedDisplay struct {
+// ungroupedDisplay is an item that displays an aggregate although it has no unique value to find it by.
+type ungroupedDisplay struct {
 	First     int
 	Last      change.Image
 	Contested bool // another program put the attribute there: counted against the bound
@@ -76,26 +74,26 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	if !displays(b, v.New) {
 		return false
 	}
-	ba := plan.PartOf[Changes](pl).Ungrouped.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, UngroupedDisplay{First: v.Index})
+	ba := plan.PartOf[ungrouped](pl).OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, ungroupedDisplay{First: v.Index})
 	ba.Last = v.New
 	ba.Contested = ba.Contested || v.Old != nil && !displays(b, v.Old)
 	return true
 }
 
 // Rederive implements plan.Family.
-func (*kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (k *kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
-		gatherer{}.Display(pl, b, it.Key, &it.Match, it.Image)
+		k.Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
 // Display implements host.Gatherer.
-func (gatherer) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	present := displays(b, img)
 	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
-			plan.PartOf[Changes](pl).Ungrouped.Put(plan.ItemRule{Binding: b, Key: key}, &UngroupedDisplay{Last: img})
+			plan.PartOf[ungrouped](pl).Put(plan.ItemRule{Binding: b, Key: key}, &ungroupedDisplay{Last: img})
 		}
 		return
 	}

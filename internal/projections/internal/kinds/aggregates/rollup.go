@@ -2,7 +2,6 @@ package aggregates
 
 import (
 	"context"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -21,18 +20,13 @@ import (
 type run struct{ *host.Run }
 
 var (
-	_ host.Gathering = (*kind)(nil)
-	_ host.Keeper    = (*kind)(nil)
+	_ host.Gatherer = (*kind)(nil)
+	_ host.Keeper   = (*kind)(nil)
 )
-
-// Gatherer implements host.Gathering.
-func (*kind) Gatherer() host.Gatherer { return gatherer{} }
-
-type gatherer struct{}
 
 // Contribute implements host.Gatherer: it adds to one accumulator. The count of
 // operations tells a later sum from an earlier one.
-func (gatherer) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+func (*kind) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
 	suffix %= s.Group.Rule.Suffixes()
 	if shift > 0 {
 		suffix = (suffix + shift) % s.Group.Suffixes
@@ -47,49 +41,44 @@ func number(d decimal.Decimal) ddb.AttributeValue {
 	return attributes.ToTable(change.Number(d.String()))
 }
 
-// RollUp implements host.Gatherer: each group's total is read and shown.
-func (gatherer) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
-	r := run{hr}
-	totals, err := r.readTotals(ctx, groups)
-	if err != nil {
-		return slices.Repeat([]error{err}, len(groups))
+// RollUp implements host.Grouper: each group's total is read and shown. Whether a rule is live is
+// asked after the moves: a sum that changed before the rule went live is then seen by the
+// seeding's own roll-up. Of rules that are not live it updates the list of contested targets, as
+// far as locators changed: no roll-up reads these.
+func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+	r, failed := run{hr}, map[plan.GroupRef]error{}
+	var live, relocated []plan.GroupRef
+	for _, g := range groups {
+		if g.Live.Load() {
+			live = append(live, g)
+			continue
+		}
+		if failed[g] = host.ErrNotLive; g.Rule.ByUnique && len(pl.Rollups.Of(g).Relocated) > 0 {
+			relocated = append(relocated, g)
+		}
 	}
-	isFirst := firstOfLocators(groups)
-	return table.Every(ctx, len(groups), func(ctx context.Context, i int) error {
-		g := groups[i]
+	r.updateLocatorListings(ctx, relocated, failed)
+	rows, err := r.Tables.ReadState(ctx, "reading accumulators", totalKeys(live))
+	isFirst := firstOfLocators(live)
+	for i, err := range table.Every(ctx, len(live), func(ctx context.Context, i int) error {
+		if err != nil {
+			return err
+		}
+		g, total := live[i], AddUp(live[i], rows)
 		if isFirst[i] {
-			if err := r.updateLocatorListing(ctx, g, totals[g]); err != nil {
+			if err := r.updateLocatorListing(ctx, g, total.Locator); err != nil {
 				return err
 			}
 		}
-		return r.show(ctx, g, totals[g], pl.Rollups.Of(g))
-	})
-}
-
-// Finish implements host.Gatherer.
-func (gatherer) Finish(ctx context.Context, hr *host.Run, pl *plan.Changes) {
-	run{hr}.clearUngrouped(ctx, &plan.PartOf[Changes](pl).Ungrouped)
-}
-
-// ListContention implements host.Gatherer: no roll-up reads the locators of rules that are not live.
-func (gatherer) ListContention(ctx context.Context, hr *host.Run, groups []plan.GroupRef) map[plan.GroupRef]error {
-	return run{hr}.updateLocatorListings(ctx, slices.DeleteFunc(slices.Clone(groups), func(g plan.GroupRef) bool { return !g.Rule.ByUnique }))
-}
-
-// readTotals reads the accumulators of aggregates and, where targets are known by a unique value alone, their locators.
-func (r run) readTotals(ctx context.Context, due []plan.GroupRef) (map[plan.GroupRef]Total, error) {
-	if len(due) == 0 {
-		return nil, nil
+		return r.show(ctx, g, total, pl.Rollups.Of(g))
+	}) {
+		failed[live[i]] = err
 	}
-	rows, err := r.Tables.ReadState(ctx, "reading accumulators", TotalKeys(due))
-	if err != nil {
-		return nil, err
+	errs := make([]error, len(groups))
+	for i, g := range groups {
+		errs[i] = failed[g]
 	}
-	totals := make(map[plan.GroupRef]Total, len(due))
-	for _, g := range due {
-		totals[g] = AddUp(g, rows)
-	}
-	return totals, nil
+	return errs
 }
 
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
@@ -102,7 +91,7 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.Err != nil {
-			if err := r.Park(ctx, g.Binding, target, t.Err); err != nil {
+			if err := r.ParkID(ctx, g.ID, target, change.Position{}, t.Err); err != nil {
 				return err
 			}
 			continue
@@ -147,7 +136,7 @@ func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Ke
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
 func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, value change.Value) *target.Write {
-	s := r.totalStamp(g, t, key, value)
+	s := plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t), Digest: change.Digest(value)}
 	w := target.On(g.Binding, doing, key)
 	w.Put(g.Rule.Writes[0], value)
 	w.Stamp(s)
@@ -169,34 +158,34 @@ func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) 
 	return err == nil && has && group == g.Group
 }
 
-// shown reports whether a target, as it was read before the sum was, shows it: under
-// older rules the same count of operations made the same sum.
-func (r run) shown(g plan.GroupRef, t Total, target change.Key, seen change.Image) bool {
+// showing is the version under which an item, as it was read before the sum was, shows a value;
+// false if it shows another one.
+func (r run) showing(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (plan.Version, bool) {
 	if seen == nil {
-		return false
+		return "", false
 	}
-	want := r.totalStamp(g, t, target, Of(g.Rule).display(t.Amount))
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), want.Context)
-	return ok && s.Version.UnderEpoch(r.Planner.Epoch) == want.Version && s.Digest == want.Digest &&
-		plan.DigestOf(g.Binding, seen) == want.Digest
+	digest := change.Digest(value)
+	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, key, g.Group))
+	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 
-// hidden reports whether an item that lost its unique value to another, as it was read
-// before the sum was, shows nothing. Only a change of the locator asks for more: a sum
-// that was read before is older than the stamp.
-func (r run) hidden(g plan.GroupRef, target change.Key, seen change.Image) bool {
-	if seen == nil {
-		return false
-	}
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, target, g.Group))
-	return ok && s.Digest == change.Digest(change.Value{}) && plan.DigestOf(g.Binding, seen) == s.Digest
+// shown reports whether a target shows a total: under older rules the same count of operations made the same sum.
+func (r run) shown(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
+	v, ok := r.showing(g, key, seen, Of(g.Rule).display(t.Amount))
+	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
-// totalStamp is the stamp of a total on a target. What is summed and where it
-// is shown only ever changes by counts that rise, so their sum is a version.
-func (r run) totalStamp(g plan.GroupRef, t Total, target change.Key, value change.Value) plan.Stamp {
-	return plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, target, g.Group),
-		Version: plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes), Digest: change.Digest(value)}
+// hidden reports whether an item that lost its unique value to another shows nothing. Only a change of
+// the locator asks for more: a sum that was read before is older than the stamp.
+func (r run) hidden(g plan.GroupRef, key change.Key, seen change.Image) bool {
+	_, ok := r.showing(g, key, seen, change.Value{})
+	return ok
+}
+
+// versionOf is the version of a total. What is summed and where it is shown only ever
+// changes by counts that rise, so their sum is a version.
+func (r run) versionOf(t Total) plan.Version {
+	return plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes)
 }
 
 // hide takes the attribute off an item that lost its unique value to another.
@@ -208,33 +197,28 @@ func (r run) hide(ctx context.Context, g plan.GroupRef, t Total, target change.K
 
 // updateLocatorListing lists the locator, or takes it off the list of contested targets:
 // it is the one by which an aggregate finds its target.
-func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, t Total) error {
-	return r.UpdateContentionList(ctx, host.Contested{
-		ContestedTarget: audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, Set: state.LocatorKey(g.Locator, g.Group),
-		Claimants: t.Locator.Sources, Changes: t.Locator.Changes, Listed: t.Locator.Listed,
-	})
+func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, locator state.Set) error {
+	return r.UpdateContentionList(ctx, audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, locator)
 }
 
 // updateLocatorListings updates the list for locators whose rules are not live, so that no
-// roll-up reads them. It returns the errors of those that failed.
-func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef) map[plan.GroupRef]error {
-	failed := map[plan.GroupRef]error{}
+// roll-up reads them.
+func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef, failed map[plan.GroupRef]error) {
 	keys := make([]table.Key, len(groups))
 	for i, g := range groups {
 		keys[i] = state.LocatorKey(g.Locator, g.Group)
 	}
 	rows, err := r.Tables.ReadState(ctx, "reading locators", keys)
-	first := firstOfLocators(groups)
+	isFirst := firstOfLocators(groups)
 	for i, g := range groups {
-		if err == nil && first[i] {
-			if err := r.updateLocatorListing(ctx, g, Total{Locator: state.ReadSet(rows[keys[i]], true)}); err != nil {
-				failed[g] = err
-			}
-		} else if err != nil {
-			failed[g] = err
+		listed := err
+		if err == nil && isFirst[i] {
+			listed = r.updateLocatorListing(ctx, g, state.ReadSet(rows[keys[i]], true))
+		}
+		if listed != nil {
+			failed[g] = listed
 		}
 	}
-	return failed
 }
 
 // firstOfLocators marks, of aggregates that find their targets by locators, the first of each locator. Only that one updates the list for
@@ -251,17 +235,17 @@ func firstOfLocators(groups []plan.GroupRef) []bool {
 	return first
 }
 
-// clearUngrouped takes the attribute off items that have no unique value, and so display nothing.
-func (r run) clearUngrouped(ctx context.Context, ungrouped *plan.OrderedMap[plan.ItemRule, UngroupedDisplay]) {
-	for id, ba := range ungrouped.All() {
-		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, ba.Contested)
+// Finish implements host.Gatherer: it takes the attribute off items that have no unique value, and so display nothing.
+func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	for id, u := range plan.PartOf[ungrouped](pl).All() {
+		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Contested)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.TakeOff(id.Rule.Writes[0], id.Stamp)
 			t.Condition = target.StillEntity(r.Tables.Reader, t.Expression, id.Rule.Target)
-			t.Holds(ba.Last, id.Rule.Target.Unique)
+			t.Holds(u.Last, id.Rule.Target.Unique)
 			_, _, err = r.Targets.Write(ctx, t)
 		}
-		r.Failed(ba.First, err)
+		r.Failed(u.First, err)
 	}
 }

@@ -16,13 +16,17 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-var procedures = map[drift.Kind]*auditing.Procedure{
-	drift.Sum:     {Rows: totalRows, Items: showers, Judge: judge, Operations: operations, Mend: mendSum},
-	drift.Display: {Rows: totalRows, Items: showers, Judge: judge, Operations: operations, Mend: mendSum},
+var procedure = &auditing.Procedure{
+	Rows: auditing.Rows{totalRows}, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendSum,
 }
 
 // Procedure implements auditing.Family.
-func (*kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
+func (*kind) Procedure(of drift.Kind) *auditing.Procedure {
+	if of == drift.Sum || of == drift.Display {
+		return procedure
+	}
+	return nil
+}
 
 // groupOf is the aggregate that a suspect is about.
 func groupOf(t *auditing.Table, sus drift.Suspect) plan.GroupRef {
@@ -33,7 +37,7 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if sus.Group == "" {
 		return nil
 	}
-	return TotalKeys([]plan.GroupRef{groupOf(e.Table, sus)})
+	return totalKeys([]plan.GroupRef{groupOf(e.Table, sus)})
 }
 
 // auditedTotal is an aggregate's accumulators added up, but for those that are torn.
@@ -100,8 +104,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	}
 	sum := t.Amount
 	if text, known := e.Want[sus.GroupID()]; known {
-		var ok bool
-		if sum, _, ok = parseAmount(text); !ok {
+		if sum = audit.ParseAmount(text); sum.Beyond {
 			return reading
 		}
 	}
@@ -113,11 +116,11 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum Amount) {
+func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
-	lacks, ok := sum.lacks(t.Amount)
-	if !ok || lacks.isNothing() && len(t.torn) == 0 {
+	lacks := sum.Lacks(t.Amount)
+	if lacks.Beyond || lacks.Equals(audit.Amount{}) && len(t.torn) == 0 {
 		return
 	}
 	f := drift.Finding{
@@ -141,7 +144,7 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, lacks.String()
 }
 
-func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum Amount) {
+func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
 	sus := reading.Suspect
 	item := e.Items[sus.Item]
 	reading.Concerns = append(reading.Concerns, drift.KeyToken(sus.Item))
@@ -164,9 +167,10 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	default:
 		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, Of(b.Rule).displayed(sum))
 	}
-	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.equals(t.Amount) && count > t.Operations+t.Changes {
+	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
-		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, Amount{}.String() // it is the count that has to be raised, or the stamp that goes
+		// It is the count that has to be raised, or the stamp that goes.
+		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, audit.Amount{}.String()
 	}
 }
 

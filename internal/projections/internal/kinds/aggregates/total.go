@@ -3,6 +3,7 @@ package aggregates
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -11,19 +12,18 @@ import (
 
 // Total is an aggregate's accumulators added up.
 type Total struct {
-	Amount
-	Operations int64        // on the accumulators
-	Changes    int64        // of the locator
-	Locator    state.Set    // as it was read
-	Targets    []change.Key // the one that displays it first, then those that lost the locator to it
-	Err        *rules.ItemError
+	audit.Amount              // its Operations are those on the accumulators
+	Changes      int64        // of the locator
+	Locator      state.Set    // as it was read
+	Targets      []change.Key // the one that displays it first, then those that lost the locator to it
+	Err          *rules.ItemError
 }
 
 // Rows implements host.Keeper.
 func (*kind) Rows() []string { return []string{state.AccumulatorRows} }
 
-// TotalKeys are the rows that aggregates are added up from.
-func TotalKeys(groups []plan.GroupRef) (keys []table.Key) {
+// totalKeys are the rows that aggregates are added up from.
+func totalKeys(groups []plan.GroupRef) (keys []table.Key) {
 	for _, g := range groups {
 		for suffix := range g.Suffixes {
 			keys = append(keys, state.AccumulatorKey(g, suffix))

@@ -27,12 +27,11 @@ func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	parent, refers, bad := ReferenceIn(b.Rule, &s.Match, s.Image)
-	switch {
-	case bad != nil:
-		audit.MustBeParked(b.ID, s.Key, bad.Code, emit)
-	case refers:
-		about := audit.About(aboutCopies, b.ID, parent.String())
+	switch l := linkIn(b.Rule, &s.Match, s.Image); {
+	case l.bad != nil:
+		audit.MustBeParked(b.ID, s.Key, l.bad.Code, emit)
+	case l.refers:
+		about := audit.About(aboutCopies, b.ID, l.parent.String())
 		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: plan.DigestOf(b, s.Image)})
 	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
 		audit.Spot(copied, b.ID, s.Key, emit)
@@ -50,7 +49,7 @@ func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	case b == nil || !a.InForce(b):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
-	case r.Kind == "references" && Is(b.Rule) && !b.Rule.Collection:
+	case r.Kind == "references" && b.Rule.Kind == Copy && !b.Rule.Collection:
 		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
 }
@@ -62,9 +61,6 @@ func childOf(r audit.Row) string {
 	}
 	return r.Item["sk"].Text()
 }
-
-// Combine implements audit.Family.
-func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
 
 // Case implements audit.Family.
 func (kind) Case(j *audit.Judge) audit.Case {
@@ -125,23 +121,4 @@ func (c *family) endChild() {
 func (c *family) End() {
 	c.endChild()
 	c.Pointed(c.children, c.exists)
-}
-
-// Compare says which copies on a child are not what its parent gives.
-func Compare(b *plan.Binding, key change.Key, child change.Image, want []change.Value) []drift.Finding {
-	var all []drift.Finding
-	for i, c := range b.Rule.Attributes {
-		found := child.Lookup(c.As)
-		if found.Equal(want[i]) {
-			continue
-		}
-		all = append(all, drift.Finding{
-			Rule: b.Rule.Name, Kind: copied, What: audit.WhatOf(want[i], found), Item: key, Attribute: c.As,
-			Expected: audit.Text(want[i]), Found: audit.Text(found),
-		})
-	}
-	if len(all) > 0 {
-		all[0].WriteUnits = audit.UnitsOf(child) // one write mends them all
-	}
-	return all
 }

@@ -29,7 +29,7 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 		}
 		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, unchanged[id]) }
 		w.onChildren(ctx, chunk, children, refer)
-		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).Refers })
+		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).refers })
 		notChildren, err := w.fillChunk(ctx, open, children)
 		if err != nil {
 			w.Failed(children.Of(chunk[0]).First, err)
@@ -37,7 +37,7 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 		}
 		for _, id := range open {
 			if !notChildren[id] {
-				w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).Parent.String()})
+				w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).parent.String()})
 			}
 		}
 		w.onChildren(ctx, chunk, children, w.afterFill)
@@ -57,22 +57,19 @@ func (w run) findUnchanged(ctx context.Context, ids []plan.ItemRule,
 			continue
 		}
 		switch {
-		case f.Bad != nil:
+		case f.bad != nil:
 			at[id] = state.ParkedKey(state.ParkedID(id.ID, id.Key))
-		case f.Refers && !id.Rule.Collection:
-			at[id] = state.ReferenceKey(id.Binding, f.Parent, id.Key)
+		case f.refers && !id.Rule.Collection:
+			at[id] = state.ReferenceKey(id.Binding, f.parent, id.Key)
 		default:
 			continue
 		}
 		keys = append(keys, at[id])
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
 	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
 	found := map[plan.ItemRule]bool{}
 	for id, key := range at {
-		bad := children.Of(id).Bad
+		bad := children.Of(id).bad
 		found[id] = rows[key] != nil && (bad == nil || table.TextOf(rows[key]["code"]) == bad.Code)
 	}
 	return found, err
@@ -94,23 +91,23 @@ func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, unchanged boo
 	if unchanged {
 		return nil
 	}
-	if f.Bad != nil || f.WasBad {
+	if f.bad != nil || f.WasBad {
 		if err := w.updateParking(ctx, id, f); err != nil {
 			return err
 		}
 	}
-	if !f.Refers || id.Rule.Collection {
+	if !f.refers || id.Rule.Collection {
 		return nil
 	}
 	at := plan.VersionAt(id.Epoch, f.Position)
-	key := state.ReferenceKey(id.Binding, f.Parent, id.Key)
+	key := state.ReferenceKey(id.Binding, f.parent, id.Key)
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "at", table.Text(string(at)))
 	if key.Sort != id.Key.String() {
 		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
 	}
 	condition := state.SeenBefore(c, id.Binding, "<", at)
-	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.Parent.String(), key, set, condition, c)
+	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.parent.String(), key, set, condition, c)
 	return err
 }
 
@@ -127,7 +124,7 @@ func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 		child := items[id.Key]
 		pid := state.ParkedID(id.ID, id.Key)
 		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		_, _, bad := referenceOf(w.Planner, id.Binding, id.Key, table.Image(child))
+		bad := linkOf(w.Planner, id.Binding, id.Key, table.Image(child)).bad
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
 		}
@@ -143,14 +140,13 @@ func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error
 	})
 }
 
-// referenceOf is the parent to which an item refers, or why it cannot name it. An item that is
-// not there, or is no child, refers to none.
-func referenceOf(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image) (change.Key, bool, *rules.ItemError) {
+// linkOf is how an item refers to its parent. One that is not there, or is no child, has no link.
+func linkOf(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image) link {
 	m, ok := as(b.Rule.Target, p, key, item)
 	if !ok {
-		return change.Key{}, false, nil
+		return link{}
 	}
-	return ReferenceIn(b.Rule, &m, item)
+	return linkIn(b.Rule, &m, item)
 }
 
 // as is an item as one of an entity; false if it is none, or not there.
@@ -164,28 +160,22 @@ func as(e *rules.Entity, p *plan.Planner, key change.Key, item change.Image) (ru
 
 // stillNamed checks that an item names its entity and its parent as it did when it was read.
 func stillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.TransactWriteItem {
-	c := table.NewExpression()
-	condition := c.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	t := target.On(id.Binding, "", id.Key)
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
 	if seen != nil {
-		condition = c.Format("attribute_exists(%n)", rd.PartitionKey)
-		names := slices.Clone(id.Rule.JoinReads)
+		t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
+		t.Holds(seen, id.Rule.JoinReads...)
 		for _, eq := range id.Rule.Target.Equals {
-			names = append(names, eq.Attribute)
-		}
-		for _, name := range names {
-			condition += c.Same(name, seen.Lookup(name))
+			t.Holds(seen, eq.Attribute)
 		}
 	}
-	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
-		TableName: &rd.Table, Key: rd.ItemKey(id.Key), ConditionExpression: &condition,
-		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-	}}
+	return t.InTransaction(rd)
 }
 
 // afterFill drops the references to parents that the child referred to before,
 // and takes off copies that have no parent any more.
 func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
-	if !f.Refers && !f.Gone && f.Bad == nil {
+	if !f.refers && !f.Gone && f.bad == nil {
 		allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested)
 		if err == nil && allowed {
 			err = w.strip(ctx, id)
@@ -195,7 +185,7 @@ func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 		}
 	}
 	for _, parent := range f.Former {
-		if f.Refers && parent == f.Parent {
+		if f.refers && parent == f.parent {
 			continue
 		}
 		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.TargetSources) { p.Remove(id.Key) })
@@ -218,15 +208,12 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 	error) {
 	notChildren, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
 	return notChildren, table.Contend(ctx, "filling children", func() (table.Round, error) {
-		if len(open) == 0 {
-			return table.Finished, nil
-		}
 		var positions []table.Key
 		var keys, parents []change.Key
 		for _, id := range open {
-			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).Parent))
+			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).parent))
 			keys = append(keys, id.Key)
-			parents = append(parents, children.Of(id).Parent)
+			parents = append(parents, children.Of(id).parent)
 		}
 		items, at, err := w.Tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
 		if err != nil {
@@ -237,7 +224,7 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 			return table.Lost, err
 		}
 		for _, id := range open {
-			if !w.refersTo(parentWrite{b: id.Binding, parent: children.Of(id).Parent}, id.Key, table.Image(items[id.Key])) {
+			if l := linkOf(w.Planner, id.Binding, id.Key, table.Image(items[id.Key])); !l.refers || l.parent != children.Of(id).parent {
 				notChildren[id] = true
 			}
 		}
@@ -245,9 +232,9 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		again := make([]bool, len(open))
 		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
-			v := state.SeenAt(id.Binding, at[state.ParentKey(id.Binding, f.Parent)])
-			parent := table.Image(parentIn(w.Planner, id.Binding, f.Parent, sources))
-			again[i], err = w.fillChild(ctx, id, f.Parent, items[id.Key], parent, v, f.Contested && !counted)
+			v := state.SeenAt(id.Binding, at[state.ParentKey(id.Binding, f.parent)])
+			parent := table.Image(parentIn(w.Planner, id.Binding, f.parent, sources))
+			again[i], err = w.fillChild(ctx, id, f.parent, items[id.Key], parent, v, f.Contested && !counted)
 			return err
 		})
 		counted = true
@@ -304,7 +291,8 @@ func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, ch
 // with the child as it is as often as it moves. It reports whether the child refers to the parent.
 func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
 	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
-		if refers = w.refersTo(pw, key, child); !refers {
+		l := linkOf(w.Planner, pw.b, key, child)
+		if refers = l.refers && l.parent == pw.parent; !refers {
 			return table.Finished, nil
 		}
 		context := plan.StampContext(w.Planner.Incarnation, key, pw.parent.String())
@@ -316,12 +304,6 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
 	return refers, err
-}
-
-// refersTo reports whether an item is a child of the parent.
-func (w run) refersTo(pw parentWrite, key change.Key, child change.Image) bool {
-	parent, refers, bad := referenceOf(w.Planner, pw.b, key, child)
-	return refers && bad == nil && parent == pw.parent
 }
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
@@ -346,11 +328,8 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 	return table.Contend(ctx, doing, func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
-		if _, ok := as(id.Rule.Target, w.Planner, id.Key, table.Image(child)); err != nil || !ok {
+		if l := linkOf(w.Planner, id.Binding, id.Key, table.Image(child)); err != nil || !l.isChild || l.refers || l.bad != nil {
 			return table.Finished, err
-		}
-		if _, refers, bad := referenceOf(w.Planner, id.Binding, id.Key, child); refers || bad != nil {
-			return table.Finished, nil
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
 			return child.Lookup(name).Kind() == change.KindAbsent

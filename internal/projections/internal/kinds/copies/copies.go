@@ -79,9 +79,6 @@ func Of(r *rules.Rule) *Form {
 	return f
 }
 
-// Is reports whether the rule is a copy rule.
-func Is(r *rules.Rule) bool { return Of(r) != nil }
-
 // Given returns a value for each of the rule's Attributes, absent where the
 // children's attribute must be absent. A nil parent is one that does not exist.
 // NULL is a value like any other.

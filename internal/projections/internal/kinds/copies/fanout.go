@@ -30,7 +30,7 @@ var (
 func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w, changes := run{r}, plan.PartOf[Changes](pl)
 	w.fanOut(ctx, &changes.FanOuts)
-	w.refill(ctx, changes.Refills)
+	w.refill(ctx, &changes.Refills)
 	w.fill(ctx, &changes.Fills)
 }
 
@@ -67,34 +67,34 @@ func (w run) writeChildren(ctx context.Context, pw parentWrite, cursor table.Row
 // refill fills all children of parents anew, as if they had just come: for a
 // parent that is rederived, whose record may be lost. Where the record's position
 // is known, the parent's is raised to it: no earlier record writes what the parent was before.
-func (w run) refill(ctx context.Context, parents []Refill) {
-	for _, rf := range parents {
-		w.Ended(ctx, 0, rf.Binding, rf.Key, w.refillParent(ctx, rf))
+func (w run) refill(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule, change.Position]) {
+	for id, position := range parents.All() {
+		w.Ended(ctx, 0, id.Binding, id.Key, w.refillParent(ctx, id, *position))
 	}
 }
 
-func (w run) refillParent(ctx context.Context, rf Refill) error {
-	if !rf.Position.IsZero() {
-		if _, err := w.raiseParent(ctx, rf.ItemRule, plan.VersionAt(rf.Epoch, rf.Position)); err != nil {
+func (w run) refillParent(ctx context.Context, id plan.ItemRule, position change.Position) error {
+	if !position.IsZero() {
+		if _, err := w.raiseParent(ctx, id, plan.VersionAt(id.Epoch, position)); err != nil {
 			return err
 		}
 	}
-	at, err := w.parentAt(ctx, rf.ItemRule)
+	at, err := w.parentAt(ctx, id)
 	if err != nil {
 		return err
 	}
-	referring, next, err := w.writeChildren(ctx, parentWrite{b: rf.Binding, parent: rf.Key, refill: true}, nil, w.FanOutMax)
+	referring, next, err := w.writeChildren(ctx, parentWrite{b: id.Binding, parent: id.Key, refill: true}, nil, w.FanOutMax)
 	switch {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return w.putTask(ctx, state.Task{Parent: rf.ItemRule, At: at, Refill: true, Cursor: next, Children: w.FanOutMax, Referring: referring})
-	case referring == 0 && !rf.Position.IsZero():
-		items, err := w.Tables.ReadItems(ctx, "reading parent "+rf.Key.String(), []change.Key{rf.Key})
-		if err != nil || parentIn(w.Planner, rf.Binding, rf.Key, items) != nil {
+		return w.putTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: w.FanOutMax, Referring: referring})
+	case referring == 0 && !position.IsZero():
+		items, err := w.Tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
+		if err != nil || parentIn(w.Planner, id.Binding, id.Key, items) != nil {
 			return err
 		}
-		return w.retireParent(ctx, rf.ItemRule, at)
+		return w.retireParent(ctx, id, at)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {
 		fills, keys := &plan.OrderedMap[plan.ItemRule, Fill]{}, w.childKeys(pw.b, chunk)
 		for _, child := range keys {
-			fills.Put(plan.ItemRule{Binding: pw.b, Key: child}, &Fill{Parent: pw.parent, Refers: true})
+			fills.Put(plan.ItemRule{Binding: pw.b, Key: child}, &Fill{link: link{refers: true, parent: pw.parent}})
 		}
 		notChildren, err := fill.fillChunk(ctx, fills.Keys(), fills)
 		if err = cmp.Or(err, fill.Err); err != nil {
@@ -116,10 +116,8 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 		for i, r := range chunk {
 			if !notChildren[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
 				referring++
-			} else if !pw.b.Rule.Collection {
-				if err := PruneReference(ctx, w.Tables, pw.b.ID, r); err != nil {
-					return referring, err
-				}
+			} else if err := w.prune(ctx, pw.b, r); err != nil {
+				return referring, err
 			}
 		}
 	}
@@ -130,22 +128,20 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 // given by its key, else those that have put a reference.
 func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 	c := table.NewExpression()
-	in := &dynamodb.QueryInput{TableName: &w.Tables.StateTable, ConsistentRead: new(true)}
-	condition := ""
 	if !pw.b.Rule.Collection {
-		condition = c.Format("%n = %v", table.PK, table.Text(state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition))
-	} else {
-		partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-		if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
-			return nil, false
-		}
-		in.TableName = &w.Tables.Table
-		condition = c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
-		if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
-			condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
-		}
+		references := state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition
+		return w.Tables.StateQuery(c.Format("%n = %v", table.PK, table.Text(references)), c), true
 	}
-	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, c.Names, c.Values
+	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
+	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
+		return nil, false
+	}
+	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
+	if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
+		condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
+	}
+	in := w.Tables.StateQuery(condition, c)
+	in.TableName = &w.Tables.Table
 	return in, true
 }
 
@@ -179,17 +175,25 @@ func (w run) writeRows(ctx context.Context, pw parentWrite, rows []table.Row) (i
 		refers, err := w.writeChild(ctx, pw, keys[i], table.Image(items[keys[i]]))
 		if refers {
 			referring.Add(1)
-		} else if err == nil && !pw.b.Rule.Collection {
-			err = PruneReference(ctx, w.Tables, pw.b.ID, rows[i])
+		} else if err == nil {
+			err = w.prune(ctx, pw.b, rows[i])
 		}
 		return err
 	})
 	return int(referring.Load()), err
 }
 
-// PruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func PruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) error {
+// prune deletes a row that dangles among those by which children are found, if it is a reference.
+func (w run) prune(ctx context.Context, b *plan.Binding, row table.Row) error {
+	if b.Rule.Collection {
+		return nil
+	}
+	return pruneReference(ctx, w.Tables, b.ID, row)
+}
+
+// pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
+func pruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) error {
 	c := table.NewExpression()
-	condition := c.Format("%n = %v", "at", table.Text(table.TextOf(reference["at"])))
+	condition := table.Whole(c.SameAs(reference, "at"))
 	return tables.DeleteState(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
 }

@@ -14,7 +14,7 @@ import (
 type Changes struct {
 	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
 	Fills   plan.OrderedMap[plan.ItemRule, Fill]
-	Refills []Refill
+	Refills plan.OrderedMap[plan.ItemRule, change.Position] // parents whose children are to be filled anew, up to where they were read
 }
 
 // FanOut is a parent whose copied attributes changed.
@@ -27,22 +27,14 @@ type FanOut struct {
 
 // Fill is a child whose reference or copies changed.
 type Fill struct {
+	link
 	First     int
 	Position  change.Position
-	Parent    change.Key
-	Refers    bool // Parent is set
-	Bad       *rules.ItemError
 	WasBad    bool // an image before could not be read: what was parked is cleared
 	Gone      bool
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
 	Repark    bool // park the child anew even if it is parked
-}
-
-// Refill is a parent whose children are to be filled anew.
-type Refill struct {
-	plan.ItemRule
-	Position change.Position // up to which the parent was read; zero: unknown
 }
 
 // Classify implements plan.Family.
@@ -78,42 +70,46 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 	if both && !plan.Changed(b.Rule.JoinReads, v.Old, v.New) && plan.Untouched(b, v.Old, v.New) {
 		return false
 	}
-	before, had, oldErr := ReferenceIn(b.Rule, v.OldMatch, v.Old)
-	after, has, newErr := ReferenceIn(b.Rule, v.NewMatch, v.New)
-	same := both && oldErr == nil && newErr == nil && had == has && before == after
-	context := plan.StampContext(p.Incarnation, v.Record.Key, after.String())
-	if same && (plan.Untouched(b, v.Old, v.New) || has && !plan.Foreign(b, context, v.Old, v.New)) {
+	before, after := linkIn(b.Rule, v.OldMatch, v.Old), linkIn(b.Rule, v.NewMatch, v.New)
+	same := both && before.bad == nil && after.bad == nil && before == after
+	context := plan.StampContext(p.Incarnation, v.Record.Key, after.parent.String())
+	if same && (plan.Untouched(b, v.Old, v.New) || after.refers && !plan.Foreign(b, context, v.Old, v.New)) {
 		return false
 	}
-	if same && !has && !plan.Changed(b.Rule.Writes, v.Old, v.New) {
+	if same && !after.refers && !plan.Changed(b.Rule.Writes, v.Old, v.New) {
 		return false // our own removal of the stamp
 	}
 	f := plan.PartOf[Changes](pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index})
 	f.Position, f.Gone = v.Record.Position, v.New == nil
-	f.WasBad = f.WasBad || oldErr != nil || f.Bad != nil
-	f.Parent, f.Refers, f.Bad = after, has, newErr
-	f.Contested = f.Contested || same && (has && plan.Stamped(b, context, v.Old) || !has && plan.Holds(b, v.Old))
-	for _, ref := range []struct {
-		key change.Key
-		ok  bool
-	}{{before, had}, {after, has}} {
-		if ref.ok && !slices.Contains(f.Former, ref.key) {
-			f.Former = append(f.Former, ref.key)
+	f.WasBad = f.WasBad || before.bad != nil || f.bad != nil
+	f.link = after
+	f.Contested = f.Contested || same && (after.refers && plan.Stamped(b, context, v.Old) || !after.refers && plan.Holds(b, v.Old))
+	for _, l := range []link{before, after} {
+		if l.refers && !slices.Contains(f.Former, l.parent) {
+			f.Former = append(f.Former, l.parent)
 		}
 	}
 	return true
 }
 
-// ReferenceIn is the parent that an image of a child refers to.
-func ReferenceIn(r *rules.Rule, m *rules.Match, img change.Image) (change.Key, bool, *rules.ItemError) {
+// link is how an item refers to its parent.
+type link struct {
+	isChild bool // the item is there, and of the children's entity
+	refers  bool
+	parent  change.Key
+	bad     *rules.ItemError // why the item cannot name its parent
+}
+
+// linkIn is the link in an image of a child.
+func linkIn(r *rules.Rule, m *rules.Match, img change.Image) link {
 	if img == nil {
-		return change.Key{}, false, nil
+		return link{}
 	}
 	key, ok, err := r.ParentKey(m, img)
 	if err != nil {
-		return change.Key{}, false, plan.AsItemError(err)
+		return link{isChild: true, bad: plan.AsItemError(err)}
 	}
-	return key, ok, nil
+	return link{isChild: true, refers: ok, parent: key}
 }
 
 // Tell implements plan.Family: it tells the parent to which a child refers.
@@ -121,13 +117,13 @@ func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Im
 	if m.Entity != b.Rule.Target {
 		return
 	}
-	parent, refers, bad := ReferenceIn(b.Rule, m, img)
-	late.Unread = late.Unread || bad != nil
-	if refers && !slices.Contains(late.Former[b.ID], parent) {
+	l := linkIn(b.Rule, m, img)
+	late.Unread = late.Unread || l.bad != nil
+	if l.refers && !slices.Contains(late.Former[b.ID], l.parent) {
 		if late.Former == nil {
 			late.Former = map[string][]change.Key{}
 		}
-		late.Former[b.ID] = append(late.Former[b.ID], parent)
+		late.Former[b.ID] = append(late.Former[b.ID], l.parent)
 	}
 }
 
@@ -135,7 +131,7 @@ func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Im
 func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	asked := plan.PartOf[Changes](pl)
 	if it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key) { // as a parent, there or gone
-		asked.Refills = append(asked.Refills, Refill{plan.ItemRule{Binding: b, Key: it.Key}, it.Late.Position})
+		asked.Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)
 	}
 	if b.Rule.Target.HasKey(it.Key) {
 		fill(asked, b, it)
@@ -151,8 +147,8 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 	}
 	due := f.WasBad || len(f.Former) > 0
 	if !f.Gone {
-		f.Parent, f.Refers, f.Bad = ReferenceIn(b.Rule, &it.Match, it.Image)
-		due = due || f.Refers || f.Bad != nil || plan.Holds(b, it.Image)
+		f.link = linkIn(b.Rule, &it.Match, it.Image)
+		due = due || f.refers || f.bad != nil || plan.Holds(b, it.Image)
 	}
 	if due {
 		asked.Fills.Put(plan.ItemRule{Binding: b, Key: it.Key}, f)
@@ -197,14 +193,14 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	for id, f := range asked.Fills.All() {
 		switch {
 		case id.Binding != b:
-		case f.Bad != nil:
-			tell("cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
+		case f.bad != nil:
+			tell("cannot name its parent: "+f.bad.Reason, "park it ("+f.bad.Code+")")
 		case f.Gone:
 			tell("the child is gone", "drop its reference")
-		case !f.Refers:
+		case !f.refers:
 			tell("refers to no parent", "take "+writes+" off")
 		default:
-			tell("refers to "+f.Parent.String(), "set "+writes+" from it")
+			tell("refers to "+f.parent.String(), "set "+writes+" from it")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -18,9 +19,9 @@ import (
 const copied drift.Kind = "copy"
 
 var procedures = map[drift.Kind]*auditing.Procedure{
-	copied:          {MoreItems: parentOf, Judge: judgeCopy, Tasks: tasksOf},
-	drift.Reference: {Rows: referenceRow, Judge: judgeReference, Tasks: tasksOf, Mend: pruneOrphan},
-	drift.Parked:    {Rows: auditing.ParkedRows, Judge: judgeParked, Mend: clearParked},
+	copied:          {Items: auditing.Items{auditing.OwnItem, parentOf}, Judge: judgeCopy, Tasks: tasksOf},
+	drift.Reference: {Rows: auditing.Rows{referenceRow}, Judge: judgeReference, Tasks: tasksOf, Mend: pruneOrphan},
+	drift.Parked:    {Rows: auditing.Rows{auditing.ParkedRows}, Judge: judgeParked, Mend: clearParked},
 }
 
 // Procedure implements auditing.Family.
@@ -40,55 +41,49 @@ func tasksOf(e *auditing.Evidence, r *drift.Reading) []table.Key {
 	return []table.Key{state.TaskKey(state.Task{Parent: id}), state.TaskKey(state.Task{Parent: id, Refill: true})}
 }
 
-// reference is the parent that a suspect, as it was read, refers to. readable is false
-// where it cannot name one, which is parked; isChild is false if it is no child (any more).
-func reference(e *auditing.Evidence, sus drift.Suspect) (parent change.Key, refers, readable, isChild bool) {
-	b, child := e.ByID(sus.Rule), table.Image(e.Items[sus.Item])
-	_, isChild = as(b.Rule.Target, e.Planner, sus.Item, child)
-	parent, refers, bad := referenceOf(e.Planner, b, sus.Item, child)
-	return parent, refers && bad == nil, bad == nil, isChild
+// suspectLink is the link of a suspect child as it was read.
+func suspectLink(e *auditing.Evidence, sus drift.Suspect) link {
+	return linkOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item]))
 }
 
 func parentOf(e *auditing.Evidence, sus drift.Suspect) []change.Key {
-	if parent, refers, _, _ := reference(e, sus); refers {
-		return []change.Key{parent}
+	if l := suspectLink(e, sus); l.refers {
+		return []change.Key{l.parent}
 	}
 	return nil
 }
 
 func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	b, child := e.ByID(sus.Rule), e.Items[sus.Item]
-	reading := drift.Reading{Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}}}
-	parent, refers, readable, isChild := reference(e, sus)
+	reading := drift.ReadingOf(sus, "")
+	l := suspectLink(e, sus)
 	want := make([]change.Value, len(b.Rule.Attributes))
-	if refers {
-		want = Of(b.Rule).Given(table.Image(parentIn(e.Planner, b, parent, e.Items)))
-		reading.Concerns = append(reading.Concerns, drift.KeyToken(parent))
-		reading.Suspect.Group = parent.String()
+	if l.refers {
+		want = Of(b.Rule).Given(table.Image(parentIn(e.Planner, b, l.parent, e.Items)))
+		reading.Concerns = append(reading.Concerns, drift.KeyToken(l.parent))
+		reading.Suspect.Group = l.parent.String()
 	}
-	refersTo := change.String(fmt.Sprint(isChild, readable, refers, parent))
+	refersTo := change.String(fmt.Sprint(l.isChild, l.bad == nil, l.refers, l.parent))
 	reading.State = change.Digest(append([]change.Value{auditing.RuleValue(b, child), refersTo}, want...)...)
-	if isChild && readable {
-		reading.Findings = Compare(b, sus.Item, child, want)
+	if l.isChild && l.bad == nil {
+		f := drift.Finding{Rule: b.Rule.Name, Kind: copied, Item: sus.Item, WriteUnits: audit.UnitsOf(child)}
+		reading.Findings = audit.CompareAttributes(f, b.Rule.Writes, want, child)
 	}
 	return reading
 }
 
 func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	b, parent, r := e.ByID(sus.Rule), change.ParseKey(sus.Group), e.Rows[referenceKey(e.Table, sus)]
-	found, refers, readable, _ := reference(e, sus)
-	reading := drift.Reading{
-		Suspect: sus, State: change.Digest(auditing.RowValue(r), change.String(fmt.Sprint(found, refers, readable))),
-		Concerns: []string{drift.KeyToken(sus.Item), drift.KeyToken(parent)},
-		Fix:      drift.Fix{Keys: []change.Key{sus.Item}, Seen: table.TextOf(r["at"])},
-	}
-	wanted := refers && found == parent
-	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Reference, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin}
+	parent, r := change.ParseKey(sus.Group), e.Rows[referenceKey(e.Table, sus)]
+	l := suspectLink(e, sus)
+	reading := drift.ReadingOf(sus, change.Digest(auditing.RowValue(r), change.String(fmt.Sprint(l.parent, l.refers, l.bad == nil))))
+	reading.Concerns = append(reading.Concerns, drift.KeyToken(parent))
+	wanted := l.refers && l.parent == parent
+	f := e.Finding(sus, drift.Missing)
 	switch {
 	case wanted && len(r) == 0:
-		f.What, f.Expected = drift.Missing, "refers to "+sus.Group
+		f.Expected = "refers to " + sus.Group
 		reading.Findings = []drift.Finding{f}
-	case !wanted && len(r) > 0 && readable:
+	case !wanted && len(r) > 0 && l.bad == nil:
 		f.What, f.Found = drift.Orphaned, "refers to "+sus.Group
 		reading.Findings, reading.Fix.Way = []drift.Finding{f}, drift.MendAlone
 	}
@@ -96,21 +91,12 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 }
 
 // pruneOrphan deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func pruneOrphan(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, error) {
-	e, again, _, err := t.ReadAgain(ctx, r)
-	if err != nil {
-		return false, err
-	}
-	if !again.Found(drift.Orphaned) || again.Fix.Seen != r.Fix.Seen {
-		return false, nil
-	}
-	key, c := referenceKey(t, r.Suspect), table.NewExpression()
-	condition := table.Whole(c.SameAs(e.Rows[key], "at"))
-	return true, t.Tables.DeleteState(ctx, r.Suspect.Rule, "pruning a reference", key, condition, c)
+func pruneOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	return true, pruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
 }
 
 func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	if _, _, bad := referenceOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item])); bad != nil {
+	if bad := suspectLink(e, sus).bad; bad != nil {
 		return e.JudgeParked(sus, bad.Code)
 	}
 	return e.JudgeParked(sus, "")
@@ -118,11 +104,10 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 
 // clearParked deletes the parked record of a child that can name its parent, if it
 // still names it as it did when it was read.
-func clearParked(ctx context.Context, t *auditing.Table, r drift.Reading) (bool, error) {
-	return t.ClearParkedIf(ctx, r, func(e *auditing.Evidence) (checks []ddb.TransactWriteItem, ok bool, err error) {
-		if id := (plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}); t.Tables.CanExist(id.Key) {
-			checks = append(checks, stillNamed(t.Tables.Reader, id, e.Items[id.Key]))
-		}
-		return checks, true, nil
-	})
+func clearParked(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	var checks []ddb.TransactWriteItem
+	if id := (plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}); e.Tables.CanExist(id.Key) {
+		checks = append(checks, stillNamed(e.Tables.Reader, id, e.Items[id.Key]))
+	}
+	return e.DeleteParked(ctx, r.Suspect, checks...)
 }

@@ -18,9 +18,6 @@ func (kind) Swept() string { return state.ReferenceRows }
 
 // Sweep implements host.Sweeper: it prunes references whose child is gone or refers elsewhere.
 func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
 	children := make([]change.Key, len(rows))
 	for i, r := range rows {
 		children[i] = state.ReferenceChild(r)
@@ -33,10 +30,10 @@ func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
 		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
 		id, _, _ := strings.Cut(rest, "/")
 		b, child := h.Planner.ByID(id), children[i]
-		parent, refers, bad := referenceOf(h.Planner, b, child, table.Image(items[child]))
-		if bad == nil && refers && state.ReferenceKey(b, parent, child) == table.KeyOf(rows[i]) {
+		l := linkOf(h.Planner, b, child, table.Image(items[child]))
+		if l.refers && state.ReferenceKey(b, l.parent, child) == table.KeyOf(rows[i]) {
 			return nil
 		}
-		return PruneReference(ctx, h.Tables, id, rows[i])
+		return pruneReference(ctx, h.Tables, id, rows[i])
 	})
 }

@@ -21,9 +21,8 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 		below = "<="
 	}
 	c := table.NewExpression()
-	condition := state.SeenBefore(c, t.Parent.Binding, below, t.At)
-	err := w.Tables.PutState(ctx, t.Parent.ID, "keeping the rest of a fan-out of "+t.Parent.Key.String(), state.TaskRow(t, w.Now()), condition,
-		c)
+	doing := "keeping the rest of a fan-out of " + t.Parent.Key.String()
+	err := w.Tables.PutState(ctx, t.Parent.ID, doing, state.TaskRow(t, w.Now()), state.SeenBefore(c, t.Parent.Binding, below, t.At), c)
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return nil
 	}

@@ -51,9 +51,6 @@ func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, f 
 // RowFacts implements audit.Family.
 func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
 
-// Combine implements audit.Family.
-func (kind) Combine(string, byte, string, string) (string, bool) { return "", false }
-
 // Case implements audit.Family.
 func (kind) Case(j *audit.Judge) audit.Case {
 	if j.Kind != audit.AboutMade {
@@ -114,51 +111,36 @@ func (c *mirrorCase) End() {
 	}
 }
 
-// Side is what one rule has to do with a mirror item.
-type Side struct {
+// side is what one rule has to do with a mirror item.
+type side struct {
 	*plan.Binding
 	Want    map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
 	Expired bool                    // DynamoDB's time to live deleted just that
 }
 
-// Compare says how the item at a mirror's key differs from what its rules ask for.
+// compare says how the item at a mirror's key differs from what its rules ask for.
 // If none asks for it, an item that the engine made is surplus, and so is a stamp.
-func Compare(a *audit.Auditor, key change.Key, item change.Item, sides []Side) []drift.Finding {
+func compare(a *audit.Auditor, key change.Key, item change.Item, sides []side) []drift.Finding {
 	var all []drift.Finding
 	for _, s := range sides {
 		f := drift.Finding{Rule: s.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
-		at := placeOf(s.Binding, key, table.Image(item))
-		stamped := stamped(a, s.Binding, key, table.Image(item))
+		at, stamped := placeOf(s.Binding, key, table.Image(item)), stamped(a, s.Binding, key, table.Image(item))
 		switch {
 		case s.Want == nil && (at == placeMade || stamped):
 			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
-			all = append(all, f)
 		case at == placeOccupied && stamped:
 			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, audit.Text(item.Lookup(s.Stamp))
-			all = append(all, f)
 		case s.Want == nil, at == placeOccupied, s.Expired && item == nil:
+			continue
 		case item == nil:
 			f.What, f.Expected = drift.Missing, audit.ItemText(s.Want, s.Rule.Writes)
-			all = append(all, f)
 		default:
-			all = append(all, compareContent(f, s, item, stamped)...)
+			differing := audit.CompareAttributes(f, s.Rule.Writes, valuesOf(s.Rule, s.Want), item)
+			if all = append(all, differing...); stamped || len(differing) > 0 {
+				continue
+			}
+			f.What, f.Attribute, f.Expected, f.Found = drift.Missing, s.Stamp, "a stamp", audit.Text(item.Lookup(s.Stamp))
 		}
-	}
-	return all
-}
-
-func compareContent(f drift.Finding, s Side, item change.Item, stamped bool) []drift.Finding {
-	var all []drift.Finding
-	for _, name := range s.Rule.Writes {
-		want, found := s.Want[name], item.Lookup(name)
-		if !want.Equal(found) {
-			f.What, f.Attribute, f.Expected, f.Found = audit.WhatOf(want, found), name, audit.Text(want), audit.Text(found)
-			all = append(all, f)
-			f.WriteUnits = 0
-		}
-	}
-	if len(all) == 0 && !stamped {
-		f.What, f.Attribute, f.Expected, f.Found = drift.Missing, s.Stamp, "a stamp", audit.Text(item.Lookup(s.Stamp))
 		all = append(all, f)
 	}
 	return all

@@ -106,6 +106,5 @@ func (m maker) claimsWrite(a plan.Action, found, after state.Set, written bool) 
 	if len(remove) > 0 {
 		set += " REMOVE " + c.List(remove)
 	}
-	condition := state.SetIs(c, found)
-	return m.Tables.UpdatePart(state.ClaimsKey(a.Binding, a.Target), set, condition, c)
+	return m.Tables.UpdatePart(state.ClaimsKey(a.Binding, a.Target), set, state.SetIs(c, found), c)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Derive implements host.Maker.
-func (kind) Derive(ctx context.Context, h *host.Host, targets []plan.GroupRef) []error {
+// RollUp implements host.Grouper: the targets that sources claim become what the winners ask for.
+func (kind) RollUp(ctx context.Context, r *host.Run, targets []plan.GroupRef, _ *plan.Changes) []error {
 	return table.Every(ctx, len(targets), func(ctx context.Context, i int) error {
-		return maker{h}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
+		return maker{r.Host}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
 	})
 }
 
@@ -31,10 +31,7 @@ func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.
 		if err != nil {
 			return table.Lost, err
 		}
-		if err := m.UpdateContentionList(ctx, host.Contested{
-			ContestedTarget: audit.ContestedTarget{ID: b.ID, Target: target}, Set: state.ClaimsKey(b, target),
-			Claimants: found.Sources, Changes: found.Changes, Listed: found.Listed,
-		}); err != nil {
+		if err := m.UpdateContentionList(ctx, audit.ContestedTarget{ID: b.ID, Target: target}, found.Set); err != nil {
 			return table.Lost, err
 		}
 		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
@@ -85,8 +82,7 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 		}
 		actions = d.upsert(f, at)
 		c := table.NewExpression()
-		condition := state.EntryIs(c, winner.Entry)
-		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), condition, c)})
+		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), state.EntryIs(c, winner.Entry), c)})
 	}
 	if len(actions) == 0 {
 		return nil, nil
@@ -95,16 +91,14 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
 	}
 	c := table.NewExpression()
-	held := state.SetIs(c, found.Set)
-	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), held, c)}), nil
+	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), state.SetIs(c, found.Set), c)}), nil
 }
 
 // expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
 func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f mirrorItem) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "expired", table.Text(f.digest))
-	held := state.SetIs(c, found)
-	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, held, c)
+	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, state.SetIs(c, found), c)
 }
 
 // winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its

@@ -18,17 +18,18 @@ var (
 // maker makes the items of mirror rules.
 type maker struct{ *host.Host }
 
-// Heal implements host.Maker.
-func (kind) Heal(ctx context.Context, r *host.Run, pl *plan.Changes) {
-	m, heals := maker{r.Host}, &plan.PartOf[Changes](pl).Heals
-	right, err := m.alreadyRight(ctx, heals)
+// Apply implements host.Kind: it brings items that another program wrote or deleted back to what
+// their sources ask for.
+func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	m, asked := maker{r.Host}, plan.PartOf[heals](pl)
+	right, err := m.alreadyRight(ctx, asked)
 	if err != nil {
-		for _, h := range heals.All() {
+		for _, h := range asked.All() {
 			r.Failed(h.First, err)
 		}
 		return
 	}
-	for id, h := range heals.All() {
+	for id, h := range asked.All() {
 		if right[id] {
 			continue
 		}
@@ -43,14 +44,12 @@ func (kind) Heal(ctx context.Context, r *host.Run, pl *plan.Changes) {
 // alreadyRight finds the mirror items that are as the ledger has them, so that
 // nothing is to be done: every mirror item that the engine inserts or deletes
 // comes by here. Of one with claims that can only be told once no source claims it.
-func (m maker) alreadyRight(ctx context.Context, heals *plan.OrderedMap[plan.ItemRule, Heal]) (map[plan.ItemRule]bool, error) {
-	sources := map[plan.ItemRule]change.Key{}
+func (m maker) alreadyRight(ctx context.Context, asked *heals) (map[plan.ItemRule]bool, error) {
 	var keys []table.Key
-	for id, h := range heals.All() {
+	for id, h := range asked.All() {
 		if id.Claimed() {
 			keys = append(keys, state.ClaimsKey(id.Binding, id.Key))
 		} else if source, ok := id.Rule.SourceKey(id.Key); ok {
-			sources[id] = source
 			keys = append(keys, state.EntryKey(source))
 		}
 		if h.Freed || placeOf(id.Binding, id.Key, h.Last) == placeOccupied {
@@ -62,26 +61,25 @@ func (m maker) alreadyRight(ctx context.Context, heals *plan.OrderedMap[plan.Ite
 		return nil, err
 	}
 	result := map[plan.ItemRule]bool{}
-	for id, h := range heals.All() {
-		source, ok := sources[id]
-		if !ok {
-			claims := rows[state.ClaimsKey(id.Binding, id.Key)]
+	for id, h := range asked.All() {
+		source, ok := id.Rule.SourceKey(id.Key)
+		if id.Claimed() {
 			parked := rows[parkedKey(id.Binding, id.Key)] != nil
-			result[id] = id.Claimed() && len(table.TextsOf(claims["sources"])) == 0 && !parked &&
-				m.isRight(id.Binding, nil, h, id.Key, false)
-			continue
-		}
-		ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
-		if err != nil {
-			return nil, err
-		}
-		var wanted *mirrorItem
-		if ent != nil {
-			if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
-				wanted = &it
+			found := state.ReadSet(rows[state.ClaimsKey(id.Binding, id.Key)], false)
+			result[id] = found.Winner() == "" && !parked && m.isRight(id.Binding, nil, h, id.Key, false)
+		} else if ok {
+			ent, err := state.ReadEntry(m.Planner, rows[state.EntryKey(source)])
+			if err != nil {
+				return nil, err
 			}
+			var wanted *mirrorItem
+			if ent != nil {
+				if _, it, ok := itemIn(ent.Effects, id.Binding, id.Key); ok {
+					wanted = &it
+				}
+			}
+			result[id] = m.isRight(id.Binding, wanted, h, id.Key, isParked(rows, id.Binding, id.Key))
 		}
-		result[id] = m.isRight(id.Binding, wanted, h, id.Key, isParked(rows, id.Binding, id.Key))
 	}
 	return result, nil
 }

@@ -56,9 +56,6 @@ func Of(r *rules.Rule) *Form {
 	return f
 }
 
-// Is reports whether the rule is a mirror rule.
-func Is(r *rules.Rule) bool { return Of(r) != nil }
-
 // Item says which item mirrors a source item, and what it holds. A nil error and
 // false mean none. Attributes that the source does not have are left out, NULL is
 // copied as it is. The error is an *ItemError.

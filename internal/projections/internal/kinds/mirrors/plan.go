@@ -9,10 +9,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Changes are what mirror rules ask for beside the ledger: mirror items to be healed.
-type Changes struct {
-	Heals plan.OrderedMap[plan.ItemRule, Heal]
-}
+// heals are what mirror rules ask for beside the ledger: mirror items to be healed.
+type heals = plan.OrderedMap[plan.ItemRule, Heal]
 
 // Heal is a mirror item that another program changed, or that came or went.
 type Heal struct {
@@ -31,17 +29,17 @@ func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func
 	case err != nil:
 		tell("", plan.ParkedBy(err))
 	case ok:
-		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, item)}.effect())
+		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: change.Digest(valuesOf(b.Rule, item.Attributes)...)}.effect())
 	}
 }
 
-// contentDigest is the digest of a mirror item as its stamp has it.
-func contentDigest(r *rules.Rule, item rules.MadeItem) string {
+// valuesOf are what a rule writes of the content of an item, in the order in which its stamp digests them.
+func valuesOf(r *rules.Rule, content map[string]change.Value) []change.Value {
 	vs := make([]change.Value, len(r.Writes))
 	for i, name := range r.Writes {
-		vs[i] = item.Attributes[name]
+		vs[i] = content[name]
 	}
-	return change.Digest(vs...)
+	return vs
 }
 
 // CanHave implements plan.Feeder.
@@ -68,7 +66,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 			return false
 		}
 	}
-	h := plan.PartOf[Changes](pl).Heals.OrPut(plan.ItemRule{Binding: b, Key: rec.Key}, Heal{First: s.Index})
+	h := plan.PartOf[heals](pl).OrPut(plan.ItemRule{Binding: b, Key: rec.Key}, Heal{First: s.Index})
 	expired := rec.Expired && plan.Stamped(b, context, rec.Old) // it was the mirror item, and none that stood in its way
 	h.Last, h.Expired, h.Deleted = rec.New, rec.New == nil && expired, rec.New == nil && !expired
 	h.Contested = h.Contested || plan.Stamped(b, context, rec.Old) && !expired
@@ -81,7 +79,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Scope >= plan.Itself && b.Rule.Target.HasKey(it.Key) {
 		h := &Heal{Last: it.Image, Repark: it.Scope == plan.Everything}
-		plan.PartOf[Changes](pl).Heals.Put(plan.ItemRule{Binding: b, Key: it.Key}, h)
+		plan.PartOf[heals](pl).Put(plan.ItemRule{Binding: b, Key: it.Key}, h)
 	}
 }
 
@@ -99,7 +97,7 @@ func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
 
 // Explain implements plan.Family.
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
-	for id := range plan.PartOf[Changes](pl).Heals.All() {
+	for id := range plan.PartOf[heals](pl).All() {
 		if id.Binding == b {
 			tell("its mirror item was written by another program or by the engine",
 				"check "+id.Key.String()+" against the ledger, and restore it if it differs")

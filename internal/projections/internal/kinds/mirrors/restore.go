@@ -13,9 +13,7 @@ import (
 
 // inForceMirror is a mirror item that a move's ledger entry has in force and the item still asks for.
 type inForceMirror struct {
-	mv *plan.Move
-	b  *plan.Binding
-	k  plan.EffectKey
+	difference
 	it mirrorItem
 }
 
@@ -32,7 +30,7 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 				continue
 			}
 			b := m.Planner.ByID(k.ID)
-			check, targets = append(check, inForceMirror{mv, b, k, it}), append(targets, it.target)
+			check, targets = append(check, inForceMirror{difference{m.Planner, mv, b, k}, it}), append(targets, it.target)
 			if b.Claimed() {
 				rows = append(rows, state.ClaimsKey(b, it.target))
 			}
@@ -40,9 +38,6 @@ func (kind) Restore(ctx context.Context, h *host.Host, moves []*plan.Move) error
 				rows = append(rows, parkedKey(b, it.target))
 			}
 		}
-	}
-	if len(check) == 0 {
-		return nil
 	}
 	items, stateRows, err := m.Tables.ReadBoth(ctx, "reading mirror items in force", targets, rows)
 	if err != nil {

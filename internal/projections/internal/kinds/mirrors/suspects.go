@@ -16,8 +16,13 @@ import (
 const made drift.Kind = "mirror item"
 
 var procedures = map[drift.Kind]*auditing.Procedure{
-	made:         {Rows: claimRows, Items: itemAndSources, Judge: judgeMirror, Parkings: parkings, Stage: drift.StageItems},
-	drift.Parked: {Rows: parkedRows, Items: itemAndSources, Judge: judgeParked, Mend: auditing.ClearParked},
+	made: {
+		Rows: auditing.Rows{claimRows}, Items: auditing.Items{itemAndSources}, Judge: judgeMirror, Parkings: parkings,
+		Stage: drift.StageItems,
+	},
+	drift.Parked: {
+		Rows: auditing.Rows{parkedRows}, Items: auditing.Items{itemAndSources}, Judge: judgeParked, Mend: auditing.ClearParked,
+	},
 }
 
 // Procedure implements auditing.Family.
@@ -26,7 +31,7 @@ func (kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of]
 // rulesOf are the rules that could have made an item with this key.
 func rulesOf(e *auditing.Evidence, target change.Key) (all []*plan.Binding) {
 	for _, r := range e.Set.Rules {
-		if b := e.Of(r); Is(r) && r.Target.HasKey(target) && e.Judges(b.ID) {
+		if b := e.Of(r); r.Kind == Mirror && r.Target.HasKey(target) && e.Judges(b.ID) {
 			all = append(all, b)
 		}
 	}
@@ -74,33 +79,32 @@ func itemAndSources(e *auditing.Evidence, sus drift.Suspect) []change.Key {
 
 func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	target, sources := e.Items[sus.Item], sourcesOf(e, sus)
-	reading := drift.Reading{
-		Suspect: sus, Concerns: []string{drift.KeyToken(sus.Item), audit.MadeToken(sus.Item)}, Fix: drift.Fix{Keys: []change.Key{sus.Item}},
-	}
+	reading := drift.ReadingOf(sus, "")
+	reading.Concerns = append(reading.Concerns, audit.MadeToken(sus.Item))
 	var states []change.Value
-	var sides []Side
+	var sides []side
 	for _, r := range e.Set.Rules {
-		if Is(r) && r.Target.HasKey(sus.Item) {
+		if r.Kind == Mirror && r.Target.HasKey(sus.Item) {
 			states = append(states, auditing.RuleValue(e.Of(r), target))
 		}
 	}
 	for _, b := range rulesOf(e, sus.Item) {
-		side := Side{Binding: b}
+		mine := side{Binding: b}
 		for _, source := range sources { // the smallest wins
 			if k, it, ok := itemIn(e.Asked(source), b, sus.Item); ok {
-				side.Want, side.Expired = it.content, expired(e, b, source, k, it)
+				mine.Want, mine.Expired = it.content, expired(e, b, source, k, it)
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
 		}
-		sides = append(sides, side)
+		sides = append(sides, mine)
 	}
 	for _, source := range sources {
 		states = append(states, auditing.EffectsValue(e.Asked(source)))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = Compare(e.Auditor, sus.Item, target, sides)
+	reading.Findings = compare(e.Auditor, sus.Item, target, sides)
 	return reading
 }
 
