@@ -208,13 +208,3 @@ func (f *follower) stopAll() error {
 
 // announceEvery is how often, at most, a worker that stops announces what it has released.
 const announceEvery = 200 * time.Millisecond
-
-// announceLoss lets the other workers end with this one, where records are lost,
-// instead of one after the other as each takes the shard.
-func (f *follower) announceLoss(err error) {
-	var lost *TrimmedError
-	if !errors.As(err, &lost) || errors.Is(err, fleet.ErrAnnouncedLost) {
-		return
-	}
-	f.fleet.Announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
-}

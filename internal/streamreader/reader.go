@@ -170,7 +170,6 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err == nil {
 		err = late // else what failed while stopping follows from err
 	}
-	f.announceLoss(err)
 	if err == nil && drain && !f.drained {
 		err = context.Cause(ctx)
 	}

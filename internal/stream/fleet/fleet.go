@@ -93,7 +93,6 @@ func (m *Member) See(before, now, seekers map[string]leases.Lease, own *leases.L
 		case row.OfShard():
 			now[id] = row
 		case row.OfStream():
-			row.Lost = m.Own.Lost // other workers announce it in the row
 			m.Own = row
 		}
 		m.changed[id] = time.Now()

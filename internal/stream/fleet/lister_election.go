@@ -27,7 +27,7 @@ func (m *Member) Elect(ctx context.Context, followed bool) error {
 		if h.Valid() {
 			return nil
 		}
-		if err := m.namesakeError(); err != nil {
+		if err := m.Over(); err != nil {
 			return err
 		}
 		m.Drop(arn)
@@ -77,8 +77,8 @@ func (m *Member) mayElect() bool {
 	return m.Own.Shard == "" || m.Own.Owner == "" || m.Own.Owner == m.cfg.Worker.Name || silent >= m.input().TermOf(m.Own)
 }
 
-// namesakeError is the error of a worker that finds another process of its name at work.
-func (m *Member) namesakeError() error {
+// Over is the error of a worker that must end: another process of its name is at work.
+func (m *Member) Over() error {
 	if h := m.holding()[m.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), leases.ErrNamesake) {
 		return h.Cause()
 	}

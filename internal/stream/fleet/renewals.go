@@ -93,7 +93,7 @@ func (m *Member) Stop() {
 			m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
 		}
 	}
-	m.Announce(ctx, leases.Loss{})
+	m.Announce(ctx)
 	if m.renewal != nil {
 		m.renewal()
 	}

@@ -1,13 +1,10 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // To see all leases, a worker scans their table. Most of the time it reads only the
@@ -45,12 +42,11 @@ type scanSchedule struct {
 	at            time.Time // all rows were read
 	ownAt         time.Time // the stream's own row was read
 	listenAt      time.Time
-	retryAt       time.Time   // after a failure
-	news          int64       // heard last
-	formerly      leases.Loss // announced before this worker began
-	baselineRead  bool        // the rows were read once
-	newsPending   bool        // another worker has changed something since the last scan
-	rowsUnplanned bool        // no plan was made yet of the rows that were read last
+	retryAt       time.Time // after a failure
+	news          int64     // heard last
+	baselineRead  bool      // the rows were read once
+	newsPending   bool      // another worker has changed something since the last scan
+	rowsUnplanned bool      // no plan was made yet of the rows that were read last
 	rows          int
 	expiry        time.Time // the first at which a lease may expire, should its owner remain silent
 	shift         float64   // of the wait, so that workers do not keep step
@@ -66,7 +62,7 @@ func (m *Member) noteScan(rows map[string]leases.Lease) {
 	}
 	m.scans.shift = m.random.Float64() - 0.5
 	if !m.scans.baselineRead {
-		m.scans.baselineRead, m.scans.news, m.scans.formerly = true, m.Own.News, m.Own.Lost
+		m.scans.baselineRead, m.scans.news = true, m.Own.News
 	}
 	if m.scans.listenAt.IsZero() {
 		m.scans.listenAt = now.Add(m.listenEvery())
@@ -167,10 +163,6 @@ func (m *Member) ScanSoon() { m.scans.newsPending = true }
 // ScannedAt is when all rows were last read.
 func (m *Member) ScannedAt() time.Time { return m.scans.at }
 
-// Over is the error of a worker that must end: another process has its name, or
-// another worker has found that records are lost.
-func (m *Member) Over() error { return cmp.Or(m.namesakeError(), m.lostRecords()) }
-
 // listen reads the stream's own row, and reports whether it is time to scan all.
 func (m *Member) listen(ctx context.Context) (bool, error) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
@@ -188,21 +180,8 @@ func (m *Member) listen(ctx context.Context) (bool, error) {
 		m.Date(m.Own, row)
 		m.Own = row
 	}
-	m.Own.Lost = row.Lost
 	return m.mayElect() || !m.scans.ownAt.Before(m.scanAt()), nil
 }
-
-// lostRecords is the TrimmedError of another worker, heard of since this one began.
-func (m *Member) lostRecords() error {
-	if lost := m.Own.Lost; lost.Shard != "" && lost != m.scans.formerly {
-		return streamapi.Permanent(&streamapi.TrimmedError{StreamARN: m.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint,
-			Err: ErrAnnouncedLost})
-	}
-	return nil
-}
-
-// ErrAnnouncedLost is the cause of a TrimmedError that another worker has announced.
-var ErrAnnouncedLost = errors.New("another worker has found that")
 
 // SendNews lets others know that there is something to scan for, if there is. It reports
 // whether there was.
@@ -210,16 +189,16 @@ func (m *Member) SendNews(ctx context.Context) bool {
 	if !m.newsUnsent || ctx.Err() != nil {
 		return false
 	}
-	m.Announce(ctx, leases.Loss{})
+	m.Announce(ctx)
 	return true
 }
 
 // Announce raises the news. If that fails, others notice at their next scan.
-func (m *Member) Announce(ctx context.Context, lost leases.Loss) {
+func (m *Member) Announce(ctx context.Context) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
 	defer cancel()
 	m.newsUnsent = false
-	if err := m.cfg.Store.Announce(ctx, m.cfg.StreamARN, lost); err != nil {
+	if err := m.cfg.Store.Announce(ctx, m.cfg.StreamARN); err != nil {
 		m.cfg.Logger.Warn("other workers could not be told to look at the leases", "error", err)
 	}
 }

@@ -54,14 +54,6 @@ type Lease struct {
 	Label, PartitionKey, SortKey string
 	// News, of a stream's own row only, is raised by Announce.
 	News int64
-	// Lost, of a stream's own row only, is what was announced last to be lost.
-	Lost Loss
-}
-
-// Loss says of which shard, behind which checkpoint, records are lost.
-type Loss struct {
-	Shard, Checkpoint string
-	News              int64 // of the announcement
 }
 
 // Worker names the process that claims leases.
@@ -126,8 +118,8 @@ type Store interface {
 	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
 	// Announce raises the News of a stream's own row, so that its readers
-	// scan all rows, and notes a loss if one is named. Without such a row it does nothing.
-	Announce(ctx context.Context, streamARN string, lost Loss) error
+	// scan all rows. Without such a row it does nothing.
+	Announce(ctx context.Context, streamARN string) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
 	// Forget deletes every row of a stream. The next reader starts with the

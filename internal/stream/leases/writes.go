@@ -156,26 +156,15 @@ func (t *Table) Adopt(ctx context.Context, lease Lease) (Lease, error) {
 }
 
 // Announce raises the News of the stream's own row, whatever else it says.
-func (t *Table) Announce(ctx context.Context, streamARN string, lost Loss) error {
-	in := &dynamodb.UpdateItemInput{
+func (t *Table) Announce(ctx context.Context, streamARN string) error {
+	_, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &t.table,
 		Key:                       keyOf(streamARN),
 		UpdateExpression:          aws.String("ADD #news :one"),
 		ConditionExpression:       aws.String("attribute_exists(#key)"),
 		ExpressionAttributeNames:  map[string]string{"#news": attrNews, "#key": attrKey},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
-	}
-	if lost.Shard != "" {
-		*in.UpdateExpression += " SET #lostNews = if_not_exists(#news, :zero) + :one, #lostShard = :shard, #lostBehind = :behind"
-		for place, name := range map[string]string{"#lostNews": attrLostNews, "#lostShard": attrLostShard, "#lostBehind": attrLostBehind} {
-			in.ExpressionAttributeNames[place] = name
-		}
-		for place, value := range map[string]ddb.AttributeValue{":zero": number(0), ":shard": text(lost.Shard),
-			":behind": text(lost.Checkpoint)} {
-			in.ExpressionAttributeValues[place] = value
-		}
-	}
-	_, err := t.client.UpdateItem(ctx, in)
+	})
 	var none *ddb.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &none) {
 		return fmt.Errorf("announcing news of stream %s: %w", streamARN, err)
