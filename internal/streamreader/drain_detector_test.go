@@ -36,7 +36,7 @@ func newLooker(t *testing.T) *looker {
 	return l
 }
 
-func (l *looker) look() { l.f.see(l.rows, l.f.r.done()) }
+func (l *looker) look() { l.f.see(l.rows, l.f.r.records.Load()) }
 
 // poll has this worker poll its own shard so often without a record.
 func (l *looker) poll(times int) {
@@ -48,7 +48,7 @@ func (l *looker) poll(times int) {
 // apply has this worker apply a record, of another shard than its own that is observed.
 func (l *looker) apply() {
 	l.f.applies.Add(1)
-	l.f.r.countDone(1)
+	l.f.r.records.Add(1)
 }
 
 // time has every worker poll so often without a record, and the others write their rows.

@@ -134,6 +134,7 @@ func (f *follower) complete(ctx context.Context) error {
 		f.deleteDone(ctx)
 	}
 	f.findSkipped()
+	f.publish()
 	known := f.fleet.Lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
 	f.drained = known && !f.skips.Undecided() && f.idleAtList && f.nothingPending() && f.allIdle() &&
 		f.found.Status != streams.StreamStatusEnabling

@@ -78,7 +78,6 @@ func (f *follower) see(rows []leases.Lease, done int64) {
 		clear(f.missing) // the lister judges them
 		if !f.drain {
 			f.skips = shardlist.SkipDetector{}
-			f.publishSkipped()
 		}
 	}
 	f.initialListing = !shardlist.HasProgress(seen)

@@ -51,7 +51,7 @@ func (f *follower) loadRows(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
 	allMade := f.fleet.Own.Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
-	done := f.r.done()
+	done := f.r.records.Load()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
 		return fmt.Errorf("loading leases: %w", err)

@@ -12,14 +12,6 @@ func (f *follower) findSkipped() {
 			"delete this shard's row from the lease table before the stream drops the records, which it does after 24 hours; nothing is applied "+
 				"twice")
 	}
-	f.publishSkipped()
-}
-
-// publishSkipped hands the skipped shards to Stats.
-func (f *follower) publishSkipped() {
-	f.r.mu.Lock()
-	defer f.r.mu.Unlock()
-	f.r.state.skipped = f.skips.Shards()
 }
 
 // skipped is the error of a drain that had to leave shards out; nil if it had not.

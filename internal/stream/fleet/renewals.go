@@ -93,7 +93,8 @@ func (m *Member) Stop() {
 			m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
 		}
 	}
-	m.Announce(ctx)
+	m.newsUnsent = true
+	m.SendNews(ctx)
 	if m.renewal != nil {
 		m.renewal()
 	}

@@ -183,18 +183,12 @@ func (m *Member) listen(ctx context.Context) (bool, error) {
 	return m.mayElect() || !m.scans.ownAt.Before(m.scanAt()), nil
 }
 
-// SendNews lets others know that there is something to scan for, if there is. It reports
-// whether there was.
-func (m *Member) SendNews(ctx context.Context) bool {
+// SendNews lets others know that there is something to scan for, if there is. If that fails, they
+// notice at their next scan.
+func (m *Member) SendNews(ctx context.Context) {
 	if !m.newsUnsent || ctx.Err() != nil {
-		return false
+		return
 	}
-	m.Announce(ctx)
-	return true
-}
-
-// Announce raises the news. If that fails, others notice at their next scan.
-func (m *Member) Announce(ctx context.Context) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
 	defer cancel()
 	m.newsUnsent = false
