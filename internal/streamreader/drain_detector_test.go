@@ -73,7 +73,7 @@ func TestDrainCountsPollsSinceTheLastBatch(t *testing.T) {
 		"it applied something":         func(l *looker) { l.apply(); l.look() },
 		"somebody saved a checkpoint":  func(l *looker) { l.rows[1].Checkpoint = "6"; l.look() },
 		"somebody gave a shard up":     func(l *looker) { l.rows[1].Checkpoint, l.rows[1].Owner = "6", ""; l.look(); l.rows[1].Owner = "third" },
-		"a claim showed that first":    func(l *looker) { l.rows[1].Checkpoint = "6"; l.f.note(l.rows[1]); l.look() },
+		"a claim showed that first":    func(l *looker) { l.rows[1].Checkpoint = "6"; l.f.fleet.Note(l.rows[1]); l.look() },
 		"somebody was at work":         func(l *looker) { l.rows[1].EmptyPolls = 0; l.look() },
 		"it applied more than it knew": func(l *looker) { l.apply(); l.f.see(l.rows, 0); l.look() },
 	} {

@@ -39,16 +39,13 @@ type follower struct {
 	lister         shardlist.Lister
 	found          shardlist.Listing // the last complete list, and what was found since
 	plan           shardlist.Plan
-	leases         map[string]leases.Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	foreign        map[string]leases.Lease // unfinished rows of another program that name no stream
 	running        map[string]*shardread.Reader
-	children       map[string][]string // by the parent's id, of leases
+	children       map[string][]string // by the parent's id, of the rows
 	missing        map[string]int      // consecutive lists that lacked the shard
 	skips          shardlist.SkipDetector
 	done           map[string]int // consecutive lists by which a row serves no worker any more
 	initialListing bool           // not all rows of the shards that the stream had at first are made
 	allMade        bool           // all of them were, before the rows were read
-	rowsLoaded     bool           // at the start, and not used yet
 	decoder        streamapi.Decoder
 
 	soon       time.Duration // next wait after a shard has ended
@@ -82,7 +79,6 @@ func newFollower(r *Reader, drain bool) *follower {
 		began: time.Now(),
 		lister: shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN,
 			Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
-		leases:   map[string]leases.Lease{},
 		running:  map[string]*shardread.Reader{},
 		missing:  map[string]int{},
 		soon:     r.cfg.ListInterval,
@@ -105,12 +101,6 @@ func newFollower(r *Reader, drain bool) *follower {
 // run returns nil when ctx has ended or, draining, when the stream is drained.
 func (f *follower) run(ctx, work context.Context) error {
 	defer func() { f.stopList() }()
-	switch err := f.load(ctx); {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		return err
-	}
 	for ctx.Err() == nil {
 		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 			return err
@@ -159,7 +149,7 @@ func (f *follower) take(e endedShard) error {
 	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
 		f.r.moves.Add(1)
 	}
-	f.note(e.held.Lease())
+	f.fleet.Note(e.held.Lease())
 	f.fleet.Drop(e.id)
 	f.fleet.NoteNews()
 	if errors.Is(e.err, shardread.ErrUnanswered) {

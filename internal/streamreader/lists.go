@@ -16,7 +16,7 @@ import (
 func (f *follower) list(ctx context.Context) {
 	idle := f.allIdle()
 	f.idleAtList = f.idleAtList && idle
-	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
+	if f.fleet.ScannedAt().IsZero() || f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
 		return // a drain lists as soon as all shards are idle
 	}
 	// A worker that drains lists itself, to know that nothing is left.
@@ -25,7 +25,7 @@ func (f *follower) list(ctx context.Context) {
 	}
 	var only []string // parents whose children are listed; nil: everything is listed
 	if f.found.Pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
-		only = shardlist.Childless(f.found.Shards, f.leases)
+		only = shardlist.Childless(f.found.Shards, f.fleet.Shards)
 		switch {
 		case len(only) == 0: // all were found
 			f.soon, f.nextList = f.r.cfg.ListInterval, f.nextFull
@@ -98,11 +98,11 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 		}
 		mine := f.fleet.Lists()
 		if mine {
-			if err := f.createRows(ctx, shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.foreign)); err != nil {
+			if err := f.createRows(ctx, shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, f.fleet.Foreign)); err != nil {
 				return err
 			}
 		}
-		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.leases, !f.initialListing)
+		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, !f.initialListing)
 		if !mine {
 			return nil
 		}
@@ -114,10 +114,10 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 	if !p.Complete {
 		f.found.Shards = append(f.found.Shards, p.Page...)
 	}
-	if err := f.fleet.Describe(ctx, f.decoder, f.fleet.Own.Checkpoint); err != nil {
+	if err := f.fleet.Describe(ctx, f.decoder, f.fleet.Own().Checkpoint); err != nil {
 		return err
 	}
-	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.leases))
+	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.fleet.Shards))
 }
 
 // complete draws the conclusions that only a whole list allows.
@@ -127,7 +127,7 @@ func (f *follower) complete(ctx context.Context) error {
 			return err
 		}
 		f.initialListing = false
-		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.leases)...)
+		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.fleet.Shards)...)
 		if err := f.judgeMissing(); err != nil {
 			return err
 		}

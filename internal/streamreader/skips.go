@@ -5,7 +5,7 @@ import "github.com/dynamill/dynamill/internal/stream/leases"
 // findSkipped logs the shards that a complete list shows to be skipped.
 func (f *follower) findSkipped() {
 	busy := func(row leases.Lease) bool { return row.Owner != "" && !f.fleet.Expired(row) }
-	for _, shard := range f.skips.Judge(f.found, f.leases, busy) {
+	for _, shard := range f.skips.Judge(f.found, f.fleet.Shards, busy) {
 		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
 			"shard", shard, "stream", f.r.cfg.StreamARN,
 			"remedy",

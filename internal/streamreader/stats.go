@@ -72,8 +72,8 @@ func (v *view) listShards(worker string) []ShardStats {
 
 // unfinished returns the rows of the shards that are not finished. A silent owner counts as none.
 func (f *follower) unfinished() []leases.Lease {
-	rows := make([]leases.Lease, 0, len(f.leases))
-	for _, l := range f.leases {
+	rows := make([]leases.Lease, 0, len(f.fleet.Shards))
+	for _, l := range f.fleet.Shards {
 		if l.Finished() {
 			continue
 		}

@@ -88,7 +88,7 @@ func (m *Member) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), shardread.ReleaseMax)
 	defer cancel()
 	m.Seek(ctx, false)
-	if h := m.holding()[m.cfg.StreamARN]; h != nil && h.Valid() {
+	if h := m.ListLease(); h != nil && h.Valid() {
 		if err := h.Release(ctx, func(*leases.Lease) {}); err != nil && !errors.Is(err, leases.ErrLost) {
 			m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
 		}

@@ -47,22 +47,21 @@ type scanSchedule struct {
 	baselineRead  bool      // the rows were read once
 	newsPending   bool      // another worker has changed something since the last scan
 	rowsUnplanned bool      // no plan was made yet of the rows that were read last
-	rows          int
 	expiry        time.Time // the first at which a lease may expire, should its owner remain silent
 	shift         float64   // of the wait, so that workers do not keep step
 }
 
 // noteScan notes that all rows were just read.
-func (m *Member) noteScan(rows map[string]leases.Lease) {
+func (m *Member) noteScan() {
 	now := time.Now()
-	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned, m.scans.rows = now, now, false, true, len(rows)
+	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned = now, now, false, true
 	m.scans.expiry = now.Add(m.cfg.Worker.Term)
-	for _, row := range rows {
+	for _, row := range m.Shards {
 		m.scanByExpiry(row)
 	}
 	m.scans.shift = m.random.Float64() - 0.5
 	if !m.scans.baselineRead {
-		m.scans.baselineRead, m.scans.news = true, m.Own.News
+		m.scans.baselineRead, m.scans.news = true, m.Own().News
 	}
 	if m.scans.listenAt.IsZero() {
 		m.scans.listenAt = now.Add(m.listenEvery())
@@ -87,10 +86,10 @@ func (m *Member) listenEvery() time.Duration {
 // scanAt is when the next scan of all rows is due.
 func (m *Member) scanAt() time.Time {
 	term := m.cfg.Worker.Term
-	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(m.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
+	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(len(m.Shards))*scanRow), term/leases.RenewalsPerTerm))
 	watch := m.scanAfter(term / watchesPerTerm)
 	switch {
-	case m.scans.newsPending, m.drain != nil, m.Own.Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek,
+	case m.scans.newsPending, m.drain != nil, m.Own().Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek,
 		m.Plan.Surplus:
 		return soon
 	case m.watches():
@@ -114,7 +113,7 @@ func (m *Member) scanAfter(wait time.Duration) time.Time {
 // watches reports whether this worker must notice silent owners: because it is the
 // lister, or because the lister is silent.
 func (m *Member) watches() bool {
-	return m.Lists() || m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN]) >= m.input().TermOf(m.Own)/2
+	return m.Lists() || m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN]) >= m.input().TermOf(m.Own())/2
 }
 
 // NextScan is when this worker next reads something of the lease table.
@@ -176,9 +175,11 @@ func (m *Member) listen(ctx context.Context) (bool, error) {
 	if row.News != m.scans.news {
 		m.scans.news, m.scans.newsPending = row.News, true
 	}
-	if h := m.holding()[m.cfg.StreamARN]; h == nil {
-		m.Date(m.Own, row)
-		m.Own = row
+	switch {
+	case row.Shard == "":
+		delete(m.rows, m.cfg.StreamARN)
+	case m.ListLease() == nil:
+		m.Note(row)
 	}
 	return m.mayElect() || !m.scans.ownAt.Before(m.scanAt()), nil
 }
