@@ -161,12 +161,6 @@ func (l Lease) released(by Lease) Lease {
 // evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
 
-// adopted is the row with what a lister knows of its shard.
-func (l Lease) adopted(by Lease) Lease {
-	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Unadopted = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false
-	return l
-}
-
 // CompareShards orders rows by their shards.
 func CompareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }
 
