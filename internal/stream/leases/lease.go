@@ -122,10 +122,6 @@ type Store interface {
 	Announce(ctx context.Context, streamARN string) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
-	// Forget deletes every row of a stream. The next reader starts with the
-	// oldest records that the stream holds. It is for use before a replay, after a
-	// TrimmedError, while no reader runs.
-	Forget(ctx context.Context, streamARN string) error
 }
 
 // What follows says how each write changes a row.

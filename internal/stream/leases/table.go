@@ -149,24 +149,3 @@ func (t *Table) Delete(ctx context.Context, lease Lease) error {
 	}
 	return nil
 }
-
-// Forget deletes every row of a stream.
-func (t *Table) Forget(ctx context.Context, streamARN string) error {
-	leases, err := t.Load(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range leases {
-		if l.Stream != streamARN {
-			continue
-		}
-		_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &t.table,
-			Key:       keyOf(l.Shard),
-		})
-		if err != nil {
-			return fmt.Errorf("forgetting lease %s: %w", l.Shard, err)
-		}
-	}
-	return nil
-}
