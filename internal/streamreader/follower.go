@@ -41,11 +41,11 @@ type follower struct {
 	plan           shardlist.Plan
 	running        map[string]*shardread.Reader
 	children       map[string][]string // by the parent's id, of the rows
-	missing        map[string]int      // consecutive lists that lacked the shard
+	missing        listCounts          // consecutive lists that lacked the shard
 	skips          shardlist.SkipDetector
-	done           map[string]int // consecutive lists by which a row serves no worker any more
-	initialListing bool           // not all rows of the shards that the stream had at first are made
-	allMade        bool           // all of them were, before the rows were read
+	done           listCounts // consecutive lists by which a row serves no worker any more
+	initialListing bool       // not all rows of the shards that the stream had at first are made
+	allMade        bool       // all of them were, before the rows were read
 	decoder        streamapi.Decoder
 
 	soon       time.Duration // next wait after a shard has ended
@@ -80,7 +80,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		lister: shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN,
 			Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
 		running:  map[string]*shardread.Reader{},
-		missing:  map[string]int{},
+		missing:  listCounts{},
 		soon:     r.cfg.ListInterval,
 		stopList: func() {},
 		failing:  streamapi.NewBackoff(r.cfg.WorkerID + " lists"),

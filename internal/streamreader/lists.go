@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -170,19 +171,30 @@ const listPart = 4
 // shard often enough. If a worker reads the shard, the calls of
 // its reader decide.
 func (f *follower) judgeMissing() error {
-	lacking := map[string]int{}
-	for _, lease := range f.plan.Missing {
-		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease) {
-			continue
-		}
-		lacking[lease.Shard] = f.missing[lease.Shard] + 1
-		if lacking[lease.Shard] >= shardlist.MissingLists {
-			return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
-		}
+	unread := slices.DeleteFunc(slices.Clone(f.plan.Missing), func(lease leases.Lease) bool {
+		return f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease)
+	})
+	for _, lease := range f.missing.add(unread) {
+		return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
 	}
-	f.missing = lacking
-	if len(lacking) > 0 {
+	if len(unread) > 0 {
 		f.fleet.ScanSoon() // the rows must name the shards' readers before the next list
 	}
 	return nil
+}
+
+// listCounts counts, by shard, the consecutive lists that said the same of its row.
+type listCounts map[string]int
+
+// add counts one more list. It returns the rows of which enough lists have said that.
+func (c *listCounts) add(rows []leases.Lease) (enough []leases.Lease) {
+	counts := listCounts{}
+	for _, row := range rows {
+		counts[row.Shard] = (*c)[row.Shard] + 1
+		if counts[row.Shard] >= shardlist.MissingLists {
+			enough = append(enough, row)
+		}
+	}
+	*c = counts
+	return enough
 }

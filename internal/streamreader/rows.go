@@ -106,15 +106,7 @@ func (f *follower) createRow(ctx context.Context, lease leases.Lease) (leases.Le
 // children have no row counts as one whose children are not found yet. What fails
 // is tried again after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
-	done := map[string]int{}
-	var useless []leases.Lease
-	for _, lease := range f.plan.Done {
-		done[lease.Shard] = f.done[lease.Shard] + 1
-		if done[lease.Shard] >= shardlist.MissingLists {
-			useless = append(useless, lease)
-		}
-	}
-	f.done = done
+	useless := f.done.add(f.plan.Done)
 	for {
 		var eldest, rest []leases.Lease
 		for _, lease := range useless {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -41,11 +42,7 @@ func (m *Member) Drop(id string) {
 func (m *Member) holding() map[string]*leases.Held {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	held := make(map[string]*leases.Held, len(m.held))
-	for id, h := range m.held {
-		held[id] = h
-	}
-	return held
+	return maps.Clone(m.held)
 }
 
 // slowPart of a term is how long a renewal keeps its place among those that are
