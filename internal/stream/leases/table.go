@@ -49,15 +49,23 @@ func NewTable(client Client, tableName string) *Table {
 
 // Load reads every row, consistently. It creates the table if it is missing.
 func (t *Table) Load(ctx context.Context) ([]Lease, error) {
-	leases, err := t.scan(ctx)
-	var missing *ddb.ResourceNotFoundException
-	if !errors.As(err, &missing) {
+	leases, exists, err := t.Read(ctx)
+	if err != nil || exists {
 		return leases, err
 	}
 	if err := t.create(ctx); err != nil {
 		return nil, fmt.Errorf("creating lease table %s: %w", t.table, err)
 	}
 	return t.scan(ctx)
+}
+
+// Read reads every row, consistently. exists is false if there is no table, and none is created.
+func (t *Table) Read(ctx context.Context) (rows []Lease, exists bool, err error) {
+	rows, err = t.scan(ctx)
+	if missing := (*ddb.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+		return nil, false, nil
+	}
+	return rows, true, err
 }
 
 func (t *Table) scan(ctx context.Context) ([]Lease, error) {
