@@ -11,8 +11,9 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The attributes that an owner's writes change, whichever it is, and those that a lister's adoption does.
+// The attributes that a write changes: a renewal, any other write of an owner, a lister's adoption.
 var (
+	renewWrites = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
 	ownerWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrCheckpoint, attrSwitches, attrEmptyPolls, attrNewest, attrChildren,
 		attrLabel, attrPartitionKey, attrSortKey}
 	adoptWrites = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
@@ -21,28 +22,28 @@ var (
 // Claim makes worker the row's owner.
 func (t *Table) Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error) {
 	mine := func(row Lease) bool { return worker.mayClaim(row, lease) }
-	return t.update(ctx, "claiming", lease, mine, func(row Lease) Lease { return row.claimedBy(worker) })
+	return t.update(ctx, "claiming", lease, mine, ownerWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
 // Renew raises the counter.
 func (t *Table) Renew(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "renewing", lease, lease.mine, func(row Lease) Lease { return row.renewed(lease) })
+	return t.update(ctx, "renewing", lease, lease.mine, renewWrites, func(row Lease) Lease { return row.renewed(lease) })
 }
 
 // Save writes what the owner has to say.
 func (t *Table) Save(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "checkpointing", lease, lease.mine, func(row Lease) Lease { return row.saved(lease) })
+	return t.update(ctx, "checkpointing", lease, lease.mine, ownerWrites, func(row Lease) Lease { return row.saved(lease) })
 }
 
 // Release gives the row up.
 func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "releasing", lease, lease.mine, func(row Lease) Lease { return row.released(lease) })
+	return t.update(ctx, "releasing", lease, lease.mine, ownerWrites, func(row Lease) Lease { return row.released(lease) })
 }
 
 // Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	never := func(Lease) bool { return false }
-	return t.update(ctx, "releasing for its owner", lease, never, Lease.evicted)
+	return t.update(ctx, "releasing for its owner", lease, never, ownerWrites, Lease.evicted)
 }
 
 // mine reports whether the row names the process that l names as its owner.
@@ -54,10 +55,11 @@ func (l Lease) mine(row Lease) bool {
 // this worker whose answer was lost may have raised the counter: the owner
 // tells, because each shard has one goroutine here: mine says whether it is this
 // process.
-func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, change func(Lease) Lease) (Lease, error) {
+func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string,
+	change func(Lease) Lease) (Lease, error) {
 	lost := ErrLost
 	for range updateAttemptsMax {
-		out, err := t.client.UpdateItem(ctx, t.ownerUpdate(row, change(row)))
+		out, err := t.client.UpdateItem(ctx, t.ownerUpdate(row, change(row), writes))
 		var conflict *ddb.ConditionalCheckFailedException
 		if !errors.As(err, &conflict) {
 			if err == nil {
@@ -84,8 +86,9 @@ const updateAttemptsMax = 2
 
 // ownerUpdate makes next of a row, if that is in the state in which it was read. The owner is part of
 // that: the counter alone begins anew where the table was deleted and made again.
-func (t *Table) ownerUpdate(row, next Lease) *dynamodb.UpdateItemInput {
-	in := t.updateInput(next, ownerWrites, "#leaseCounter = :before AND attribute_not_exists(#leaseOwner)")
+func (t *Table) ownerUpdate(row, next Lease, writes []string) *dynamodb.UpdateItemInput {
+	in := t.updateInput(next, writes, "#leaseCounter = :before AND attribute_not_exists(#leaseOwner)")
+	in.ExpressionAttributeNames["#leaseOwner"] = attrOwner
 	in.ExpressionAttributeValues[":before"] = number(row.Counter)
 	if row.Owner != "" {
 		in.ConditionExpression = aws.String("#leaseCounter = :before AND #leaseOwner = :holder")
