@@ -97,16 +97,11 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 				reader.Observe(s, children[s.ID], p.Found.Status)
 			}
 		}
-		mine := f.fleet.Lists()
-		if mine {
-			if err := f.createRows(ctx, shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, f.fleet.Foreign)); err != nil {
-				return err
-			}
+		foreign := shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, f.fleet.Foreign)
+		if err := f.createRows(ctx, foreign); err != nil {
+			return err
 		}
 		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, !f.initialListing)
-		if !mine {
-			return nil
-		}
 		return f.createRows(ctx, f.plan.Create)
 	}
 	if !f.fleet.Lists() {

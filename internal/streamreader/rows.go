@@ -45,8 +45,11 @@ func (f *follower) see(rows []leases.Lease, done int64) {
 	}
 }
 
-// createRows makes rows, and completes rows that others made.
+// createRows makes rows, and completes rows that others made. Only the lister does so.
 func (f *follower) createRows(ctx context.Context, create []leases.Lease) error {
+	if !f.fleet.Lists() {
+		return nil
+	}
 	rows := make([]leases.Lease, len(create))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(leases.CallsMax)
