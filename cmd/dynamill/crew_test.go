@@ -15,7 +15,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
@@ -78,7 +77,7 @@ func (c *crew) let() {
 // leases are the rows of the lease table; none while there is no table.
 func (c *crew) leases() []leases.Lease {
 	c.t.Helper()
-	rows, _, err := following.ReadLeases(c.t.Context(), c.client, c.leaseTableName())
+	rows, _, err := leases.NewTable(c.client, c.leaseTableName()).Read(c.t.Context())
 	c.must(err)
 	return rows
 }

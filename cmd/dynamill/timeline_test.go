@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
@@ -84,7 +83,7 @@ func (l *timeline) watch(ctx context.Context, client leases.Client, table string
 			l.note("the test itself did not run for %s", (pause - rowsEvery).Round(time.Millisecond))
 		}
 		asked := time.Now()
-		rows, _, err := following.ReadLeases(ctx, client, table)
+		rows, _, err := leases.NewTable(client, table).Read(ctx)
 		if took := time.Since(asked); took > lateMin {
 			l.note("the endpoint took %s to show the leases", took.Round(time.Millisecond))
 		}

@@ -1,18 +1,14 @@
 // Package following is what the library and the commands ask of a table's stream and of dynamill's
 // own two tables before and after anything follows: whether one of them was deleted, and what to
-// do then. It imports projections, streamreader, internal/awserror and internal/printable.
+// do then. It imports projections, internal/stream/leases, internal/awserror and internal/printable.
 package following
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 // The suffixes of the default names: the state table's is the table's and StateSuffix, the lease
@@ -28,26 +24,7 @@ type Tables struct{ State, Lease string }
 // Client is what Tables needs of DynamoDB.
 type Client interface {
 	projections.InspectClient
-	streamreader.LeaseClient
-}
-
-// readOnly keeps a lease table that is missing from being created.
-type readOnly struct{ streamreader.LeaseClient }
-
-var errMissing = errors.New("there is no lease table")
-
-// CreateTable creates nothing.
-func (readOnly) CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
-	return nil, errMissing
-}
-
-// ReadLeases reads the lease table. exists is false if there is none, and none is created.
-func ReadLeases(ctx context.Context, client streamreader.LeaseClient, leaseTable string) (rows []leases.Lease, exists bool, err error) {
-	rows, err = streamreader.NewLeaseTable(readOnly{client}, leaseTable).Load(ctx)
-	if errors.Is(err, errMissing) {
-		return nil, false, nil
-	}
-	return rows, true, err
+	leases.Client
 }
 
 // Lost says which of dynamill's own tables was deleted.
@@ -84,7 +61,7 @@ func (t Traces) Lost() Lost {
 // that starts meanwhile does not look like a loss.
 func (t Tables) Traces(ctx context.Context, client Client, streamARN string) (Traces, error) {
 	var found Traces
-	rows, _, err := ReadLeases(ctx, client, t.Lease)
+	rows, _, err := leases.NewTable(client, t.Lease).Read(ctx)
 	if err != nil {
 		return found, fmt.Errorf("reading the checkpoints in %s: %w", t.Lease, err)
 	}

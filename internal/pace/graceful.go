@@ -10,12 +10,8 @@ import (
 func Graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(base)
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+		if Sleep(work, timeout) == nil {
 			cancel()
-		case <-work.Done():
 		}
 	})
 	return work, func() { stop(); cancel() }

@@ -11,16 +11,12 @@ var ErrLeaseLost = leases.ErrLost
 // the one that wakes beside its successor.
 var ErrNamesake = leases.ErrNamesake
 
-type (
-	// Checkpoints keeps how far each shard is done, and which worker reads it: NewLeaseTable makes one.
-	Checkpoints = leases.Store
-	// LeaseClient is what the lease table needs of *dynamodb.Client.
-	LeaseClient = leases.Client
-)
+// Checkpoints keeps how far each shard is done, and which worker reads it: NewLeaseTable makes one.
+type Checkpoints = leases.Store
 
 // NewLeaseTable returns the leases in the table of that name, one row a shard. Checkpoints
 // say what one state table knows, so each state table has a lease table of its
 // own. Load creates the table, on demand, if it does not exist.
-func NewLeaseTable(client LeaseClient, tableName string) Checkpoints {
+func NewLeaseTable(client leases.Client, tableName string) Checkpoints {
 	return leases.NewTable(client, tableName)
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
@@ -96,8 +97,7 @@ func (l *line) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func
 func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
 	error) {
 	l.mu.Lock()
-	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
-	if l.onSave && slices.Contains(names, "checkpoint") {
+	if l.onSave && l.saves(ctx, in) {
 		l.onSave, l.thawed = false, make(chan struct{})
 	}
 	l.mu.Unlock()
@@ -110,6 +110,14 @@ func (l *line) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ .
 		return nil, broken
 	}
 	return out, err
+}
+
+// saves reports whether a write changes a checkpoint.
+func (l *line) saves(ctx context.Context, in *dynamodb.UpdateItemInput) bool {
+	row, err := l.Sim.GetItem(ctx, &dynamodb.GetItemInput{TableName: in.TableName, Key: in.Key, ConsistentRead: aws.Bool(true)})
+	next, ok := in.ExpressionAttributeValues[":checkpoint"].(*ddb.AttributeValueMemberS)
+	was, known := row.Item["checkpoint"].(*ddb.AttributeValueMemberS)
+	return err == nil && ok && known && was.Value != next.Value
 }
 
 func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,

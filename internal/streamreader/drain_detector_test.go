@@ -36,7 +36,7 @@ func newLooker(t *testing.T) *looker {
 	return l
 }
 
-func (l *looker) look() { l.f.see(l.rows, l.f.r.done()) }
+func (l *looker) look() { l.f.see(l.rows, l.f.r.records.Load()) }
 
 // poll has this worker poll its own shard so often without a record.
 func (l *looker) poll(times int) {
@@ -48,7 +48,7 @@ func (l *looker) poll(times int) {
 // apply has this worker apply a record, of another shard than its own that is observed.
 func (l *looker) apply() {
 	l.f.applies.Add(1)
-	l.f.r.countDone(1)
+	l.f.r.records.Add(1)
 }
 
 // time has every worker poll so often without a record, and the others write their rows.
@@ -73,7 +73,7 @@ func TestDrainCountsPollsSinceTheLastBatch(t *testing.T) {
 		"it applied something":         func(l *looker) { l.apply(); l.look() },
 		"somebody saved a checkpoint":  func(l *looker) { l.rows[1].Checkpoint = "6"; l.look() },
 		"somebody gave a shard up":     func(l *looker) { l.rows[1].Checkpoint, l.rows[1].Owner = "6", ""; l.look(); l.rows[1].Owner = "third" },
-		"a claim showed that first":    func(l *looker) { l.rows[1].Checkpoint = "6"; l.f.note(l.rows[1]); l.look() },
+		"a claim showed that first":    func(l *looker) { l.rows[1].Checkpoint = "6"; l.f.fleet.Note(l.rows[1]); l.look() },
 		"somebody was at work":         func(l *looker) { l.rows[1].EmptyPolls = 0; l.look() },
 		"it applied more than it knew": func(l *looker) { l.apply(); l.f.see(l.rows, 0); l.look() },
 	} {

@@ -12,7 +12,7 @@ func (f *follower) nothingPending() bool {
 // allIdle reports whether every shard that any worker reads is open and empty. Only
 // a worker that drains knows.
 func (f *follower) allIdle() bool {
-	if !f.fleet.OthersIdle(f.leases, f.r.done(), f.r.cfg.DrainPolls) {
+	if !f.fleet.OthersIdle(f.r.records.Load(), f.r.cfg.DrainPolls) {
 		return false
 	}
 	for _, s := range f.running {
@@ -41,7 +41,7 @@ func (f *follower) over() (bool, error) {
 
 func (f *follower) allFinished() bool {
 	for _, s := range f.found.Shards {
-		if !f.leases[s.ID].Finished() {
+		if !f.fleet.Shards[s.ID].Finished() {
 			return false
 		}
 	}

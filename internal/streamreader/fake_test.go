@@ -2,6 +2,7 @@ package streamreader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -388,4 +389,16 @@ func leaseOf(t *testing.T, cp Checkpoints, shard string) Lease {
 	}
 	t.Fatalf("shard %s has no lease", shard)
 	return Lease{}
+}
+
+// forget deletes every row, as an operator does after a TrimmedError.
+func forget(t *testing.T, cp Checkpoints) {
+	t.Helper()
+	rows, err := cp.Load(t.Context())
+	for _, l := range rows {
+		err = errors.Join(err, cp.Delete(t.Context(), l))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -97,7 +97,7 @@ func TestARowThatNamesNoTermExpiresAfterTheObserversOwn(t *testing.T) {
 // hanging is a lease table on which the writes to some rows are not answered
 // before the end, whatever their context says.
 type hanging struct {
-	LeaseClient
+	leases.Client
 	mu   sync.Mutex
 	rows map[string]bool
 	over chan struct{}
@@ -112,7 +112,7 @@ func (h *hanging) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 		<-h.over
 		return nil, errors.New("connection reset")
 	}
-	return h.LeaseClient.UpdateItem(ctx, in, opts...)
+	return h.Client.UpdateItem(ctx, in, opts...)
 }
 
 func TestRowsThatHangCostNoOtherLease(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRowsThatHangCostNoOtherLease(t *testing.T) {
 		stop := c.keepWriting(20*time.Millisecond, 300)
 		h := &hanging{rows: map[string]bool{}, over: make(chan struct{})}
 		c.join("a", func(cfg *Config) {
-			h.LeaseClient = cfg.Streams.(*line)
+			h.Client = cfg.Streams.(*line)
 			cfg.Checkpoints = NewLeaseTable(h, "leases")
 		})
 		time.Sleep(20 * time.Second)

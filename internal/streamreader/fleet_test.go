@@ -347,7 +347,7 @@ func TestAWorkerReleasesOnlyByRowsThatItHasJustRead(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					f.note(row)
+					f.fleet.Note(row)
 				}
 			}
 			if test.look {

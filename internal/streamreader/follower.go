@@ -3,6 +3,8 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,16 +39,13 @@ type follower struct {
 	lister         shardlist.Lister
 	found          shardlist.Listing // the last complete list, and what was found since
 	plan           shardlist.Plan
-	leases         map[string]leases.Lease // rows of this stream's shards; of a shard that is being read, as they were before
-	foreign        map[string]leases.Lease // unfinished rows of another program that name no stream
 	running        map[string]*shardread.Reader
-	children       map[string][]string // by the parent's id, of leases
-	missing        map[string]int      // consecutive lists that lacked the shard
+	children       map[string][]string // by the parent's id, of the rows
+	missing        listCounts          // consecutive lists that lacked the shard
 	skips          shardlist.SkipDetector
-	done           map[string]int // consecutive lists by which a row serves no worker any more
-	initialListing bool           // not all rows of the shards that the stream had at first are made
-	allMade        bool           // all of them were, before the rows were read
-	rowsLoaded     bool           // at the start, and not used yet
+	done           listCounts // consecutive lists by which a row serves no worker any more
+	initialListing bool       // not all rows of the shards that the stream had at first are made
+	allMade        bool       // all of them were, before the rows were read
 	decoder        streamapi.Decoder
 
 	soon       time.Duration // next wait after a shard has ended
@@ -60,9 +59,11 @@ type follower struct {
 
 	applies atomic.Int64 // batches applied: by this worker, and as far as it sees by other workers
 	shards  shardread.Config
-	ended   chan endedShard
-	idle    chan struct{}
+	woken   chan struct{} // holds a token when a shard has ended, or is idle
 	wg      sync.WaitGroup
+
+	mu    sync.Mutex
+	ended []endedShard // that are not taken yet
 }
 
 type endedShard struct {
@@ -78,14 +79,12 @@ func newFollower(r *Reader, drain bool) *follower {
 		began: time.Now(),
 		lister: shardlist.Lister{Streams: r.cfg.Streams, Arn: r.cfg.StreamARN,
 			Keys: streamapi.Decoder{PartitionKey: r.cfg.PartitionKey, SortKey: r.cfg.SortKey}},
-		leases:   map[string]leases.Lease{},
 		running:  map[string]*shardread.Reader{},
-		missing:  map[string]int{},
+		missing:  listCounts{},
 		soon:     r.cfg.ListInterval,
 		stopList: func() {},
 		failing:  streamapi.NewBackoff(r.cfg.WorkerID + " lists"),
-		ended:    make(chan endedShard),
-		idle:     make(chan struct{}, 1),
+		woken:    make(chan struct{}, 1),
 	}
 	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain,
 		Logger: r.cfg.Logger})
@@ -94,7 +93,7 @@ func newFollower(r *Reader, drain bool) *follower {
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
 		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain,
 		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake,
-		OnDone: r.countDone,
+		OnDone: func(records int) { r.records.Add(int64(records)) },
 	}
 	return f
 }
@@ -102,12 +101,6 @@ func newFollower(r *Reader, drain bool) *follower {
 // run returns nil when ctx has ended or, draining, when the stream is drained.
 func (f *follower) run(ctx, work context.Context) error {
 	defer func() { f.stopList() }()
-	switch err := f.load(ctx); {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		return err
-	}
 	for ctx.Err() == nil {
 		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 			return err
@@ -137,20 +130,13 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	f.fleet.Resume(s)
 	s.Observe(info, f.children[info.ID], f.found.Status)
 	f.running[info.ID] = s
-	f.r.countMove()
+	f.r.moves.Add(1)
 	ctx, s.Release = context.WithCancel(ctx)
 	f.wg.Go(func() {
 		defer s.Release()
 		err := s.Run(ctx, work)
-		f.ended <- endedShard{id: info.ID, held: held, err: err}
+		f.end(endedShard{id: info.ID, held: held, err: err})
 	})
-}
-
-func (f *follower) wake() {
-	select {
-	case f.idle <- struct{}{}:
-	default: // the loop has been woken already
-	}
 }
 
 // take puts back the lease of a shard whose goroutine has ended.
@@ -160,8 +146,10 @@ func (f *follower) take(e endedShard) error {
 	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) {
 		e.err = cause
 	}
-	f.countGone(e)
-	f.note(e.held.Lease())
+	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
+		f.r.moves.Add(1)
+	}
+	f.fleet.Note(e.held.Lease())
 	f.fleet.Drop(e.id)
 	f.fleet.NoteNews()
 	if errors.Is(e.err, shardread.ErrUnanswered) {
@@ -173,48 +161,31 @@ func (f *follower) take(e endedShard) error {
 		f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
 		e.err = nil
 	}
-	f.publishRunning()
 	return e.err
 }
 
 // stopAll waits for all shards' goroutines, whose context has ended, and
 // returns what went wrong while they stopped.
 func (f *follower) stopAll() error {
+	stopped := slices.Collect(maps.Values(f.running))
+	over := make(chan struct{})
 	go func() {
 		f.wg.Wait()
-		close(f.ended)
+		close(over)
 	}()
 	var errs []error
-	var left time.Time
-	var announced time.Time
-	announce := func() { // what is given up so far: the others need not wait for the slowest shard
-		if time.Since(announced) > announceEvery && f.fleet.SendNews(context.Background()) {
-			announced = time.Now()
+	for waits := true; waits; {
+		select {
+		case <-f.woken:
+		case <-over:
+			waits = false
 		}
+		_, err := f.takeEnded()
+		errs = append(errs, err)
+		f.publish()
+		f.fleet.SendNews(context.Background()) // what is released so far: the others need not wait for the slowest shard
 	}
-	announce()
-	for e := range f.ended {
-		p, waits := f.running[e.id].Snapshot(), !e.held.Lease().Finished()
-		if waits && p.EmptyPolls == 0 && !p.Newest.IsZero() && (left.IsZero() || p.Newest.Before(left)) {
-			left = p.Newest
-		}
-		errs = append(errs, f.take(e))
-		announce()
-	}
-	f.r.leave(left)
+	f.r.leave(stopped)
 	f.fleet.Stop()
 	return errors.Join(errs...)
-}
-
-// announceEvery is how often, at most, a worker that stops announces what it has released.
-const announceEvery = 200 * time.Millisecond
-
-// announceLoss lets the other workers end with this one, where records are lost,
-// instead of one after the other as each takes the shard.
-func (f *follower) announceLoss(err error) {
-	var lost *TrimmedError
-	if !errors.As(err, &lost) || errors.Is(err, fleet.ErrAnnouncedLost) {
-		return
-	}
-	f.fleet.Announce(context.Background(), leases.Loss{Shard: lost.Shard, Checkpoint: lost.Checkpoint})
 }

@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -16,7 +17,7 @@ import (
 func (f *follower) list(ctx context.Context) {
 	idle := f.allIdle()
 	f.idleAtList = f.idleAtList && idle
-	if f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
+	if f.fleet.ScannedAt().IsZero() || f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
 		return // a drain lists as soon as all shards are idle
 	}
 	// A worker that drains lists itself, to know that nothing is left.
@@ -25,7 +26,7 @@ func (f *follower) list(ctx context.Context) {
 	}
 	var only []string // parents whose children are listed; nil: everything is listed
 	if f.found.Pages > 1 && f.soon < f.r.cfg.ListInterval && !f.drain {
-		only = shardlist.Childless(f.found.Shards, f.leases)
+		only = shardlist.Childless(f.found.Shards, f.fleet.Shards)
 		switch {
 		case len(only) == 0: // all were found
 			f.soon, f.nextList = f.r.cfg.ListInterval, f.nextFull
@@ -96,16 +97,11 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 				reader.Observe(s, children[s.ID], p.Found.Status)
 			}
 		}
-		mine := f.fleet.Lists()
-		if mine {
-			if err := f.createRows(ctx, shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.leases, f.foreign)); err != nil {
-				return err
-			}
+		foreign := shardlist.ForeignParents(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, f.fleet.Foreign)
+		if err := f.createRows(ctx, foreign); err != nil {
+			return err
 		}
-		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.leases, !f.initialListing)
-		if !mine {
-			return nil
-		}
+		f.plan = shardlist.PlanLineage(f.r.cfg.StreamARN, f.found.Shards, f.fleet.Shards, !f.initialListing)
 		return f.createRows(ctx, f.plan.Create)
 	}
 	if !f.fleet.Lists() {
@@ -114,10 +110,10 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 	if !p.Complete {
 		f.found.Shards = append(f.found.Shards, p.Page...)
 	}
-	if err := f.fleet.Describe(ctx, f.decoder, f.fleet.Own.Checkpoint); err != nil {
+	if err := f.fleet.Describe(ctx, f.decoder, f.fleet.Own().Checkpoint); err != nil {
 		return err
 	}
-	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.leases))
+	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.fleet.Shards))
 }
 
 // complete draws the conclusions that only a whole list allows.
@@ -127,13 +123,14 @@ func (f *follower) complete(ctx context.Context) error {
 			return err
 		}
 		f.initialListing = false
-		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.leases)...)
+		f.plan.Missing = append(f.plan.Missing, shardlist.Stranded(f.plan.Read, f.fleet.Shards)...)
 		if err := f.judgeMissing(); err != nil {
 			return err
 		}
 		f.deleteDone(ctx)
 	}
 	f.findSkipped()
+	f.publish()
 	known := f.fleet.Lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
 	f.drained = known && !f.skips.Undecided() && f.idleAtList && f.nothingPending() && f.allIdle() &&
 		f.found.Status != streams.StreamStatusEnabling
@@ -169,19 +166,30 @@ const listPart = 4
 // shard often enough. If a worker reads the shard, the calls of
 // its reader decide.
 func (f *follower) judgeMissing() error {
-	lacking := map[string]int{}
-	for _, lease := range f.plan.Missing {
-		if f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease) {
-			continue
-		}
-		lacking[lease.Shard] = f.missing[lease.Shard] + 1
-		if lacking[lease.Shard] >= shardlist.MissingLists {
-			return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
-		}
+	unread := slices.DeleteFunc(slices.Clone(f.plan.Missing), func(lease leases.Lease) bool {
+		return f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease)
+	})
+	for _, lease := range f.missing.add(unread) {
+		return streamapi.Permanent(&TrimmedError{StreamARN: f.r.cfg.StreamARN, Shard: lease.Shard, Checkpoint: lease.Checkpoint})
 	}
-	f.missing = lacking
-	if len(lacking) > 0 {
+	if len(unread) > 0 {
 		f.fleet.ScanSoon() // the rows must name the shards' readers before the next list
 	}
 	return nil
+}
+
+// listCounts counts, by shard, the consecutive lists that said the same of its row.
+type listCounts map[string]int
+
+// add counts one more list. It returns the rows of which enough lists have said that.
+func (c *listCounts) add(rows []leases.Lease) (enough []leases.Lease) {
+	counts := listCounts{}
+	for _, row := range rows {
+		counts[row.Shard] = (*c)[row.Shard] + 1
+		if counts[row.Shard] >= shardlist.MissingLists {
+			enough = append(enough, row)
+		}
+	}
+	*c = counts
+	return enough
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,7 +19,12 @@ import (
 // trimming is a line on which one shard's records are gone, and lists may lack it.
 type trimming struct {
 	*line
-	mu              sync.Mutex
+	*trims
+}
+
+// trims says what is gone on all lines that share it.
+type trims struct {
+	guard           sync.Mutex
 	trimmed, hidden string
 	from            map[string]string // the shards of iterators
 }
@@ -29,8 +32,8 @@ type trimming struct {
 func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	out, err := s.line.GetRecords(ctx, in, opts...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.guard.Lock()
+	defer s.guard.Unlock()
 	shard := s.from[*in.ShardIterator]
 	if shard == s.trimmed {
 		return nil, &streams.TrimmedDataAccessException{}
@@ -44,8 +47,8 @@ func (s *trimming) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecord
 func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	out, err := s.line.GetShardIterator(ctx, in, opts...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.guard.Lock()
+	defer s.guard.Unlock()
 	if s.trimmed == *in.ShardId {
 		return nil, &streams.TrimmedDataAccessException{}
 	}
@@ -58,8 +61,8 @@ func (s *trimming) GetShardIterator(ctx context.Context, in *dynamodbstreams.Get
 func (s *trimming) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
 	opts ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	out, err := s.line.DescribeStream(ctx, in, opts...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.guard.Lock()
+	defer s.guard.Unlock()
 	if err == nil {
 		out.StreamDescription.Shards = slices.DeleteFunc(slices.Clone(out.StreamDescription.Shards),
 			func(shard streams.Shard) bool { return *shard.ShardId == s.hidden })
@@ -67,54 +70,59 @@ func (s *trimming) DescribeStream(ctx context.Context, in *dynamodbstreams.Descr
 	return out, err
 }
 
-func (c *crew) joinTrimming(s *trimming, name string) *member {
-	return c.join(name, func(cfg *Config) {
-		s.line = cfg.Streams.(*line)
-		cfg.Streams = s
-	})
+func (c *crew) joinTrimming(s *trims, name string) *member {
+	return c.join(name, func(cfg *Config) { cfg.Streams = &trimming{cfg.Streams.(*line), s} })
 }
 
-// Where one worker finds that records are lost, all end with that, and not one
-// after the other as each takes the shard; a worker that starts then finds out itself.
-func TestALossEndsAllWorkersTogether(t *testing.T) {
+// Where one worker finds that records are lost, it ends with that. Each worker that takes the shard from it
+// finds the same, and ends too.
+func TestALossEndsEveryWorker(t *testing.T) {
 	for _, name := range []string{"who lists", "another"} {
 		t.Run(name+" finds it", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { endTogether(t, name == "who lists") })
+			synctest.Test(t, func(t *testing.T) { endOneByOne(t, name == "who lists") })
 		})
 	}
 }
 
-func endTogether(t *testing.T, listerFinds bool) {
+func endOneByOne(t *testing.T, listerFinds bool) {
 	c := newCrew(t, dynamosim.Options{Shards: 6})
 	for i := range 60 {
 		c.write(t, fmt.Sprintf("item%d", i))
 	}
-	s := &trimming{from: map[string]string{}}
-	var finder *member
-	if listerFinds {
-		finder = c.joinTrimming(s, "a")
-	} else {
-		c.join("x")
+	s := &trims{from: map[string]string{}}
+	var workers []*member
+	for _, name := range []string{"a", "b", "x"} {
+		workers = append(workers, c.joinTrimming(s, name))
+		time.Sleep(5 * time.Second)
 	}
-	time.Sleep(5 * time.Second)
-	if !listerFinds {
-		finder = c.joinTrimming(s, "a")
-	}
-	c.join("b")
 	time.Sleep(30 * time.Second)
+	finder := workers[1]
+	if listerFinds {
+		finder = workers[0]
+	}
 	shard := c.owners()[finder.name][0]
-	s.mu.Lock()
+	s.guard.Lock()
 	s.trimmed = shard
-	s.mu.Unlock()
-	for _, m := range slices.SortedFunc(maps.Values(c.members), func(x, y *member) int { return strings.Compare(x.name, y.name) }) {
-		var lost *TrimmedError
+	s.guard.Unlock()
+	for over := time.After(2 * testTerm); len(c.members) > 0; {
+		var m *member
+		var err error
 		select {
-		case err := <-m.ended:
-			if !errors.As(err, &lost) || lost.Shard != shard {
-				t.Errorf("%s ended with %v", m.name, err)
-			}
-		case <-time.After(4 * time.Second):
-			t.Fatalf("%s goes on", m.name)
+		case err = <-workers[0].ended:
+			m = workers[0]
+		case err = <-workers[1].ended:
+			m = workers[1]
+		case err = <-workers[2].ended:
+			m = workers[2]
+		case <-over:
+			t.Fatalf("%d workers go on", len(c.members))
+		}
+		if len(c.members) == len(workers) && m != finder {
+			t.Errorf("%s ended first, and %s has the shard", m.name, finder.name)
+		}
+		var lost *TrimmedError
+		if !errors.As(err, &lost) || lost.Shard != shard {
+			t.Errorf("%s ended with %v", m.name, err)
 		}
 		delete(c.members, m.name)
 	}
@@ -131,14 +139,14 @@ func endTogether(t *testing.T, listerFinds bool) {
 func TestAShardThatAnotherWorkerReadsIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{Shards: 4})
-		s := &trimming{from: map[string]string{}}
+		s := &trims{from: map[string]string{}}
 		lists := c.joinTrimming(s, "a")
 		time.Sleep(5 * time.Second)
 		reads := c.join("b")
 		time.Sleep(20 * time.Second)
-		s.mu.Lock()
+		s.guard.Lock()
 		s.hidden = c.owners()["b"][0]
-		s.mu.Unlock()
+		s.guard.Unlock()
 		select {
 		case err := <-lists.ended:
 			t.Fatalf("the lister ended with %v", err)

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
@@ -72,8 +74,12 @@ type Config struct {
 type Reader struct {
 	cfg Config
 
-	mu    sync.Mutex
-	state readerState
+	records, moves atomic.Int64 // as Stats counts them
+
+	mu      sync.Mutex
+	running bool
+	began   time.Time
+	view    view
 }
 
 // New checks the configuration and returns a Reader. It makes no call.
@@ -170,7 +176,6 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err == nil {
 		err = late // else what failed while stopping follows from err
 	}
-	f.announceLoss(err)
 	if err == nil && drain && !f.drained {
 		err = context.Cause(ctx)
 	}
@@ -183,24 +188,28 @@ func (r *Reader) follow(ctx context.Context, drain bool) error {
 func (r *Reader) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.state.running {
+	if r.running {
 		return errors.New("this stream reader is running already")
 	}
-	r.state.running, r.state.began, r.state.left = true, time.Now(), time.Time{}
+	r.running, r.began, r.view = true, time.Now(), view{}
 	return nil
 }
 
-// leave keeps, for Stats, the creation of the newest record done in the shard that was
-// furthest behind when the reader was stopped; zero if nothing waited.
-func (r *Reader) leave(left time.Time) {
+// leave keeps, for Stats, how far the shards were that were being read when the reader was stopped.
+func (r *Reader) leave(stopped []*shardread.Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.left = left
+	for _, s := range stopped {
+		p, left := s.Snapshot(), r.view.left
+		if !s.Held.Lease().Finished() && p.EmptyPolls == 0 && !p.Newest.IsZero() && (left.IsZero() || p.Newest.Before(left)) {
+			r.view.left = p.Newest
+		}
+	}
 }
 
 func (r *Reader) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.running = false
-	r.state.shards, r.state.rows, r.state.skipped = nil, nil, nil
+	r.running = false
+	r.view.shards, r.view.rows, r.view.skipped = nil, nil, nil
 }

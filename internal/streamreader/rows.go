@@ -3,8 +3,6 @@ package streamreader
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
@@ -15,84 +13,26 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
-// loadMax is how long the rows may take to be read at the start, when the table
-// may have to be made first.
-const loadMax = 2 * time.Minute
-
-// loadAtLast reads all rows, anew if that hangs.
-func (f *follower) loadAtLast(ctx context.Context) ([]leases.Lease, error) {
-	for {
-		inTime, cancel := context.WithTimeout(ctx, max(f.r.cfg.LeaseTerm, streamapi.CallLeast))
-		rows, err := f.r.cfg.Checkpoints.Load(inTime)
-		hung := err != nil && inTime.Err() != nil
-		cancel()
-		if !hung || ctx.Err() != nil || time.Since(f.began) >= loadMax {
-			return rows, err
-		}
-		f.r.cfg.Logger.Warn("reading the leases takes long, will retry", "error", err)
-	}
-}
-
-func (f *follower) load(ctx context.Context) error {
-	rows, err := f.loadAtLast(ctx)
-	if err != nil {
-		return fmt.Errorf("loading checkpoints: %w", err)
-	}
-	former := ""
-	for _, l := range rows {
-		if l.Stream != f.r.cfg.StreamARN && l.Stream > former {
-			former = l.Stream
-		}
-	}
-	f.see(rows, 0)
-	f.rowsLoaded = true
-	if f.initialListing {
-		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
-		if former != "" {
-			f.r.cfg.Logger.Warn("the table had another stream before: changes between the two were not seen",
-				"stream", f.r.cfg.StreamARN, "former", former)
-		}
-	}
-	return nil
-}
-
 // see takes over the rows as they were just read, when so many records were done.
 func (f *follower) see(rows []leases.Lease, done int64) {
-	var own *leases.Lease // the stream's
-	seen, seekers := make(map[string]leases.Lease, len(rows)), map[string]leases.Lease{}
-	f.foreign = map[string]leases.Lease{}
-	for _, l := range rows {
-		switch {
-		case l.Stream == "" && !l.Finished():
-			f.foreign[l.Shard] = l
-		case l.Stream != f.r.cfg.StreamARN:
-		case l.OfStream():
-			own = &l
-		case l.OfSeeker():
-			seekers[l.Shard] = l
-		default:
-			seen[l.Shard] = l
-		}
-	}
 	if !f.fleet.Lists() {
 		clear(f.missing) // the lister judges them
 		if !f.drain {
 			f.skips = shardlist.SkipDetector{}
-			f.publishSkipped()
 		}
 	}
-	f.initialListing = !shardlist.HasProgress(seen)
-	if own != nil {
+	before := f.fleet.Shards
+	f.fleet.See(rows)
+	own := f.fleet.Own()
+	if f.initialListing = !shardlist.HasProgress(f.fleet.Shards); own.Shard != "" {
 		f.initialListing = own.Checkpoint == leases.TrimHorizon
 	}
-	f.fleet.See(f.leases, seen, seekers, own)
-	if own != nil && own.Label != "" {
+	if own.Label != "" {
 		f.decoder = streamapi.Decoder{Label: own.Label, PartitionKey: own.PartitionKey, SortKey: own.SortKey}
 	}
-	before := f.leases
-	f.leases, f.children = seen, shardlist.ChildrenIn(seen)
-	f.fleet.ObserveDrain(seen, done, f.running, &f.applies)
-	for id, l := range seen {
+	f.children = shardlist.ChildrenIn(f.fleet.Shards)
+	f.fleet.ObserveDrain(done, f.running, &f.applies)
+	for id, l := range f.fleet.Shards {
 		if was, known := before[id]; known && l.Finished() && !was.Finished() && len(f.children[id]) == 0 {
 			f.listSoon()
 		}
@@ -105,8 +45,11 @@ func (f *follower) see(rows []leases.Lease, done int64) {
 	}
 }
 
-// createRows makes rows, and completes rows that others made.
+// createRows makes rows, and completes rows that others made. Only the lister does so.
 func (f *follower) createRows(ctx context.Context, create []leases.Lease) error {
+	if !f.fleet.Lists() {
+		return nil
+	}
 	rows := make([]leases.Lease, len(create))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(leases.CallsMax)
@@ -119,11 +62,11 @@ func (f *follower) createRows(ctx context.Context, create []leases.Lease) error 
 	err := group.Wait()
 	for _, row := range rows {
 		if row.Shard != "" {
-			f.note(row)
+			f.fleet.Note(row)
 		}
 	}
 	if len(create) > 0 {
-		f.children = shardlist.ChildrenIn(f.leases)
+		f.children = shardlist.ChildrenIn(f.fleet.Shards)
 		f.fleet.NoteNews()
 	}
 	return err
@@ -161,30 +104,16 @@ func (f *follower) createRow(ctx context.Context, lease leases.Lease) (leases.Le
 	return row, nil
 }
 
-// note takes over one row as a call has just returned it.
-func (f *follower) note(row leases.Lease) {
-	f.fleet.Date(f.leases[row.Shard], row)
-	f.leases[row.Shard] = row
-}
-
 // deleteDone deletes rows that serve no worker any more, so that the lease table
 // does not grow for ever, parents first: a shard whose
 // children have no row counts as one whose children are not found yet. What fails
 // is tried again after the next list.
 func (f *follower) deleteDone(ctx context.Context) {
-	done := map[string]int{}
-	var useless []leases.Lease
-	for _, lease := range f.plan.Done {
-		done[lease.Shard] = f.done[lease.Shard] + 1
-		if done[lease.Shard] >= shardlist.MissingLists {
-			useless = append(useless, lease)
-		}
-	}
-	f.done = done
+	useless := f.done.add(f.plan.Done)
 	for {
 		var eldest, rest []leases.Lease
 		for _, lease := range useless {
-			if _, older := f.leases[lease.Parent]; older {
+			if _, older := f.fleet.Shards[lease.Parent]; older {
 				rest = append(rest, lease)
 			} else {
 				eldest = append(eldest, lease)
@@ -204,7 +133,7 @@ func (f *follower) deleteRows(ctx context.Context, rows []leases.Lease) {
 	}) {
 		switch {
 		case got.err == nil, errors.Is(got.err, ErrLeaseLost): // deleted before, and no answer came
-			delete(f.leases, got.row.Shard)
+			delete(f.fleet.Shards, got.row.Shard)
 		case ctx.Err() == nil:
 			f.r.cfg.Logger.Warn("an old lease could not be deleted, will retry", "shard", got.row.Shard, "error", got.err)
 		}

@@ -14,12 +14,13 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
+// loadMax is how long the rows may take to be read at the start, when the table
+// may have to be made first.
+const loadMax = 2 * time.Minute
+
 // share scans the leases if it is time. It returns only errors that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
-	due, err := f.rowsLoaded, error(nil)
-	if !due {
-		due, err = f.fleet.ScanDue(ctx)
-	}
+	due, err := f.fleet.ScanDue(ctx)
 	if err == nil && due {
 		err = f.loadRows(ctx)
 	}
@@ -34,7 +35,7 @@ func (f *follower) share(ctx, work context.Context) error {
 		f.fleet.ScanSucceeded()
 		f.apply(ctx, work)
 	case err == nil, ctx.Err() != nil:
-	case streamapi.Classify(err) != streamapi.VerdictRetry:
+	case streamapi.Classify(err) != streamapi.VerdictRetry, f.fleet.ScannedAt().IsZero() && time.Since(f.began) > loadMax:
 		return err
 	default:
 		f.r.cfg.Logger.Warn("looking at the leases failed, will retry", "wait", f.fleet.PostponeScan(), "error", err)
@@ -42,22 +43,22 @@ func (f *follower) share(ctx, work context.Context) error {
 	return nil
 }
 
-// loadRows reads all rows anew, unless that was done just now.
+// loadRows reads all rows.
 func (f *follower) loadRows(ctx context.Context) error {
-	if f.rowsLoaded {
-		f.rowsLoaded = false
-		return nil
-	}
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
-	allMade := f.fleet.Own.Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
-	done := f.r.done()
+	first := f.fleet.ScannedAt().IsZero()
+	allMade := f.fleet.Own().Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
+	done := f.r.records.Load()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {
 		return fmt.Errorf("loading leases: %w", err)
 	}
 	f.allMade = allMade
 	f.see(rows, done)
+	if first && f.initialListing {
+		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
+	}
 	return nil
 }
 
@@ -67,7 +68,7 @@ func (f *follower) balance(ctx, work context.Context) {
 	for id := range f.running {
 		busy[id] = true
 	}
-	plan, fresh := f.fleet.Divide(f.leases, busy)
+	plan, fresh := f.fleet.Divide(busy)
 	if f.decoder.Label == "" || f.fleet.Over() != nil {
 		return // the lister has not written yet what the records look like; or this worker is to end
 	}
@@ -96,14 +97,14 @@ func (f *follower) evict(ctx context.Context) {
 		return
 	}
 	var silent []leases.Lease
-	for _, id := range slices.Sorted(maps.Keys(f.leases)) {
-		if l := f.leases[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.Expired(l) && len(silent) < evictMost {
+	for _, id := range slices.Sorted(maps.Keys(f.fleet.Shards)) {
+		if l := f.fleet.Shards[id]; !l.Finished() && l.Owner != f.r.cfg.WorkerID && f.fleet.Expired(l) && len(silent) < evictMost {
 			silent = append(silent, l)
 		}
 	}
 	for _, got := range f.each(ctx, silent, f.r.cfg.Checkpoints.Evict) {
 		if got.err == nil || errors.Is(got.err, ErrLeaseLost) && got.row.Shard != "" {
-			f.note(got.row)
+			f.fleet.Note(got.row)
 			f.fleet.NoteNews()
 		}
 	}
@@ -146,7 +147,7 @@ func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(contex
 func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):
-		f.note(got.row) // another worker was faster
+		f.fleet.Note(got.row) // another worker was faster
 		return
 	case got.err != nil:
 		if ctx.Err() == nil {
@@ -154,7 +155,7 @@ func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got 
 		}
 		return
 	}
-	f.note(got.row)
+	f.fleet.Note(got.row)
 	if got.row.Finished() || f.running[got.row.Shard] != nil {
 		return
 	}

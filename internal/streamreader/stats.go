@@ -1,7 +1,6 @@
 package streamreader
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -16,11 +15,8 @@ type (
 	ShardStats = streamreader.ShardStats
 )
 
-// readerState is what Stats is made of, guarded by Reader.mu.
-type readerState struct {
-	running  bool
-	began    time.Time
-	records  int64
+// view is what a follower shows of all shards. Reader.mu guards it.
+type view struct {
 	shards   map[string]*shardread.Reader
 	waiting  map[string]bool // for their parents
 	behind   bool            // a shard that this worker does not read
@@ -29,30 +25,27 @@ type readerState struct {
 	rows     []leases.Lease // of the shards that are not finished, by id
 	left     time.Time      // of the shard that was furthest behind when the reader was stopped, the newest record done
 	skipped  []string
-	moves    int64
 }
 
 // Stats returns the state at this moment. It is safe to call at any time.
 func (r *Reader) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	v := r.view
 	st := Stats{
-		Records:      r.state.records,
-		Open:         len(r.state.shards),
-		Waiting:      len(r.state.waiting),
-		Finished:     r.state.finished,
-		LastProgress: r.state.listedAt,
-		CaughtUp:     !r.state.listedAt.IsZero() && len(r.state.waiting) == 0 && !r.state.behind,
+		Records: r.records.Load(), LeaseMoves: r.moves.Load(),
+		Open: len(v.shards), Waiting: len(v.waiting), Finished: v.finished, Skipped: v.skipped,
+		LastProgress: v.listedAt,
+		CaughtUp:     !v.listedAt.IsZero() && len(v.waiting) == 0 && !v.behind,
+		Shards:       v.listShards(r.cfg.WorkerID),
+		Lag:          shardread.Lag(v.left, 0),
 	}
-	st.LeaseMoves, st.Skipped = r.state.moves, r.state.skipped
-	st.Shards = r.state.listShards(r.cfg.WorkerID)
-	st.Lag = shardread.Lag(r.state.left, 0)
 	first := true
-	for _, s := range r.state.shards {
+	for _, s := range v.shards {
 		p := s.Snapshot()
 		st.Lag = max(st.Lag, shardread.Lag(p.Newest, int64(p.EmptyPolls)))
 		st.OldestAge = max(st.OldestAge, p.OldestAge())
-		if p.EmptyPolls < r.cfg.DrainPolls && !p.Newest.After(r.state.began) {
+		if p.EmptyPolls < r.cfg.DrainPolls && !p.Newest.After(r.began) {
 			st.CaughtUp = false
 		}
 		if first || p.At.Before(st.LastProgress) {
@@ -63,11 +56,11 @@ func (r *Reader) Stats() Stats {
 }
 
 // listShards joins what is read here with what the rows say of the rest.
-func (st *readerState) listShards(worker string) []ShardStats {
-	all := make([]ShardStats, 0, len(st.rows))
-	for _, row := range st.rows {
-		shard := ShardStats{ID: row.Shard, Owner: row.Owner, Waiting: st.waiting[row.Shard], Lag: shardread.Lag(row.Newest, row.EmptyPolls)}
-		if s := st.shards[row.Shard]; s != nil {
+func (v *view) listShards(worker string) []ShardStats {
+	all := make([]ShardStats, 0, len(v.rows))
+	for _, row := range v.rows {
+		shard := ShardStats{ID: row.Shard, Owner: row.Owner, Waiting: v.waiting[row.Shard], Lag: shardread.Lag(row.Newest, row.EmptyPolls)}
+		if s := v.shards[row.Shard]; s != nil {
 			p := s.Snapshot()
 			shard.Owner, shard.Mine, shard.Waiting = worker, true, false
 			shard.Lag, shard.LastProgress, shard.OldestAge = shardread.Lag(p.Newest, int64(p.EmptyPolls)), p.At, p.OldestAge()
@@ -79,8 +72,8 @@ func (st *readerState) listShards(worker string) []ShardStats {
 
 // unfinished returns the rows of the shards that are not finished. A silent owner counts as none.
 func (f *follower) unfinished() []leases.Lease {
-	rows := make([]leases.Lease, 0, len(f.leases))
-	for _, l := range f.leases {
+	rows := make([]leases.Lease, 0, len(f.fleet.Shards))
+	for _, l := range f.fleet.Shards {
 		if l.Finished() {
 			continue
 		}
@@ -91,30 +84,4 @@ func (f *follower) unfinished() []leases.Lease {
 	}
 	slices.SortFunc(rows, leases.CompareShards)
 	return rows
-}
-
-// countGone counts a shard that this worker gave away or lost before its end.
-func (f *follower) countGone(e endedShard) {
-	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
-		f.r.countMove()
-	}
-}
-
-func (r *Reader) countMove() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state.moves++
-}
-
-func (r *Reader) countDone(records int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state.records += int64(records)
-}
-
-// done is how many records were applied.
-func (r *Reader) done() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state.records
 }

@@ -78,7 +78,7 @@ func TestShardWithoutReaderIsNamed(t *testing.T) {
 			}
 		}
 		f.see(rows, 0)
-		f.fleet.Divide(f.leases, nil)
+		f.fleet.Divide(nil)
 		f.publish()
 		lag := time.Minute + testTerm
 		want := []ShardStats{

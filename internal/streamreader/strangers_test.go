@@ -138,9 +138,7 @@ func TestShardUnfinishedByAnotherProgramIsLost(t *testing.T) {
 					}
 				}
 				// What the error says helps.
-				if err := cp.Forget(t.Context(), testARN); err != nil {
-					t.Fatal(err)
-				}
+				forget(t, cp)
 				c.records = nil
 				if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
 					t.Fatal(err)

@@ -27,9 +27,7 @@ func TestGenerationThatCameAndWentUnreadIsLoud(t *testing.T) {
 			t.Fatalf("Drain returned %v, want a TrimmedError for shard2", err)
 		}
 		// What the error says helps: forget, start again.
-		if err := cp.Forget(t.Context(), testARN); err != nil {
-			t.Fatal(err)
-		}
+		forget(t, cp)
 		if err := newTestReader(t, f, cp, c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}

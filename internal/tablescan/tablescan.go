@@ -4,6 +4,7 @@
 package tablescan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -89,7 +90,7 @@ func (t *Table) request(segment int, behind Key, itemsMax int) *dynamodb.ScanInp
 		TableName: &t.TableName, ConsistentRead: aws.Bool(!t.EventuallyConsistent), ExclusiveStartKey: behind,
 		Limit: aws.Int32(int32(itemsMax)), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal, //nolint:gosec // a page has fewer items
 	}
-	if segments := t.segments(); segments > 1 {
+	if segments := cmp.Or(t.Segments, segmentsDefault); segments > 1 {
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments)) //nolint:gosec // DynamoDB allows 1,000,000
 	}
 	if len(t.Attributes) > 0 {
@@ -104,18 +105,11 @@ func (t *Table) request(segment int, behind Key, itemsMax int) *dynamodb.ScanInp
 	return in
 }
 
-func (t *Table) segments() int {
-	if t.Segments <= 0 {
-		return segmentsDefault
-	}
-	return t.Segments
-}
-
 // Each gives every item to f, several at a time. A page that fails is requested
 // again for up to five minutes where that may help.
 func (t *Table) Each(ctx context.Context, f func(change.Item) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for segment := range t.segments() {
+	for segment := range cmp.Or(t.Segments, segmentsDefault) {
 		g.Go(func() error { return t.segment(ctx, segment, f) })
 	}
 	return g.Wait()

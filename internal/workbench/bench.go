@@ -61,7 +61,7 @@ type Bench struct {
 func New(ctx context.Context, set *rules.Set) (*Bench, error) {
 	b := &Bench{set: set}
 	b.sim = dynamosim.New(dynamosim.Options{Before: b.life.before})
-	b.checkpoints = &checkpoints{Checkpoints: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), life: &b.life}
+	b.checkpoints = &checkpoints{Checkpoints: newLeases(), life: &b.life}
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(TableName),
 		BillingMode: ddb.BillingModePayPerRequest,
@@ -223,7 +223,11 @@ func (b *Bench) Parked(ctx context.Context) ([]projections.Parked, error) {
 }
 
 // Forget deletes the reader's checkpoints: the next Drain reads the stream from its beginning again.
-func (b *Bench) Forget(ctx context.Context) error { return b.checkpoints.Forget(ctx, b.streamARN) }
+func (b *Bench) Forget() { b.checkpoints.Checkpoints = newLeases() }
+
+func newLeases() streamreader.Checkpoints {
+	return streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases")
+}
 
 // CrashAfter makes the engine's process die in the next Drain: its first
 // writes, of that number, still take effect, and nothing that it does after them.

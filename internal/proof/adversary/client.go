@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
@@ -18,9 +19,9 @@ type client struct {
 }
 
 var (
-	_ projections.Client       = (*client)(nil)
-	_ streamreader.Streams     = (*client)(nil)
-	_ streamreader.LeaseClient = (*client)(nil)
+	_ projections.Client   = (*client)(nil)
+	_ streamreader.Streams = (*client)(nil)
+	_ leases.Client        = (*client)(nil)
 )
 
 // through passes a call through the gate.

@@ -3,10 +3,11 @@
 package backlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -67,31 +68,20 @@ func Read(ctx context.Context, cfg Config) (*Backlog, error) {
 		return nil, err
 	}
 	log := &Backlog{Skipped: skippedNow(found, rows)}
-	byID := map[string]streamapi.Shard{}
-	for _, s := range found.Shards {
-		if !rows[s.ID].Finished() {
-			byID[s.ID] = s
-		}
-	}
-	var mu sync.Mutex
-	read := map[string]Shard{}
+	unfinished := shardlist.ByID(found.Shards)
+	maps.DeleteFunc(unfinished, func(id string, _ streamapi.Shard) bool { return rows[id].Finished() })
 	var group errgroup.Group
 	group.SetLimit(callsMax)
-	ordered := shardlist.InOrder(byID)
-	for _, s := range ordered {
+	ordered := shardlist.InOrder(unfinished)
+	log.Shards = make([]Shard, len(ordered))
+	for i, s := range ordered {
 		group.Go(func() error {
 			reader := shardReader{cfg: cfg, shard: s, row: rows[s.ID], whole: followed && rows[s.ID].Whole}
-			one := reader.read(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			read[s.ID] = one
+			log.Shards[i] = reader.read(ctx)
 			return nil
 		})
 	}
 	_ = group.Wait() // each shard has its own error
-	for _, s := range ordered {
-		log.Shards = append(log.Shards, read[s.ID])
-	}
 	for _, l := range plan.Missing {
 		log.Shards = append(log.Shards, Shard{
 			Shard: l.Shard, Lost: &streamapi.TrimmedError{StreamARN: cfg.StreamARN, Shard: l.Shard, Checkpoint: l.Checkpoint},
@@ -109,8 +99,7 @@ func rowsOf(arn string, all []leases.Lease) (rows map[string]leases.Lease, follo
 		case l.Stream != arn:
 		case l.OfStream():
 			own = l
-		case !l.OfShard():
-		default:
+		case l.OfShard():
 			rows[l.Shard] = l
 		}
 	}
@@ -182,7 +171,8 @@ func (b *shardReader) read(ctx context.Context) Shard {
 				continue
 			}
 			b.found.AtLeast = true
-			b.found.Lost = &streamapi.TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Checkpoint: b.checkpoint(), Err: err}
+			b.found.Lost = &streamapi.TrimmedError{StreamARN: b.cfg.StreamARN, Shard: b.shard.ID, Err: err,
+				Checkpoint: cmp.Or(b.row.Checkpoint, leases.TrimHorizon)}
 			return b.found
 		case streamapi.VerdictRetry:
 			if ctx.Err() == nil && pace.Sleep(ctx, retries.NextBackOff()) == nil {
@@ -195,13 +185,6 @@ func (b *shardReader) read(ctx context.Context) Shard {
 		b.found.AtLeast, b.found.Err = true, err
 		return b.found
 	}
-}
-
-func (b *shardReader) checkpoint() string {
-	if b.row.Checkpoint != "" {
-		return b.row.Checkpoint
-	}
-	return leases.TrimHorizon
 }
 
 // pass reads pages until the end of the shard, or the bound.

@@ -20,9 +20,9 @@ type drainDetector struct {
 	others      pollBaselines                // of the shards that other workers read
 }
 
-// ObserveDrain gives rows that were just read to the detector of a worker that drains.
-func (m *Member) ObserveDrain(rows map[string]leases.Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
-	m.drain.observe(rows, done, running, applies)
+// ObserveDrain gives the rows that were just read to the detector of a worker that drains.
+func (m *Member) ObserveDrain(done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
+	m.drain.observe(m.Shards, done, running, applies)
 }
 
 // observe takes over rows that were just read, when this worker had applied so many

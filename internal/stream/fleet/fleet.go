@@ -29,12 +29,13 @@ type Config struct {
 // Member is one worker's part in sharing a stream: what it sees of the leases, and
 // which it holds. One goroutine uses it; the renewals have another.
 type Member struct {
-	Own    leases.Lease // the stream's own row; zero if there is none
-	Plan   leases.Plan  // the last one
-	Behind bool         // another worker's shard is, as far as the rows say
+	Shards  map[string]leases.Lease // the rows of the stream's shards, as they are known
+	Foreign map[string]leases.Lease // unfinished rows of another program that name no stream
+	Plan    leases.Plan             // the last one
+	Behind  bool                    // another worker's shard is, as far as the rows say
 
 	cfg      Config
-	seekers  map[string]leases.Lease // by worker; a row that names none by its key
+	rows     map[string]leases.Lease // all rows of the stream, by their keys
 	changed  map[string]time.Time
 	polls    pollBaselines
 	drain    *drainDetector // nil: does not drain
@@ -59,7 +60,7 @@ type Member struct {
 // New makes a member that has not seen a row yet.
 func New(cfg Config) *Member {
 	m := &Member{
-		cfg: cfg, changed: map[string]time.Time{}, polls: pollBaselines{},
+		cfg: cfg, Shards: map[string]leases.Lease{}, rows: map[string]leases.Lease{}, changed: map[string]time.Time{}, polls: pollBaselines{},
 		held: map[string]*leases.Held{}, takeMax: takeFirst, takeLeft: takeFirst, failing: streamapi.NewBackoff(cfg.Worker.Name + " scans"),
 		stalls: stallTracker{shards: map[string]pausedShard{}},
 		random: rand.New(rand.NewPCG(streamapi.NameHash(cfg.Worker.Name), 0)),
@@ -70,41 +71,42 @@ func New(cfg Config) *Member {
 	return m
 }
 
-// See takes over the rows of the stream as they were just read, and puts
+// Own is the stream's own row; zero if there is none.
+func (m *Member) Own() leases.Lease { return m.rows[m.cfg.StreamARN] }
+
+// See takes over all rows of the lease table as they were just read, and puts
 // those of this worker's leases right, which may have been written since.
-func (m *Member) See(before, now, seekers map[string]leases.Lease, own *leases.Lease) {
-	was := m.Own
-	m.Own = leases.Lease{}
-	if own != nil {
-		m.Own = *own
+func (m *Member) See(table []leases.Lease) {
+	m.Shards, m.Foreign = make(map[string]leases.Lease, len(table)), map[string]leases.Lease{}
+	var rows []leases.Lease
+	for _, row := range table {
+		switch {
+		case row.Stream == m.cfg.StreamARN:
+			rows = append(rows, row)
+		case row.Stream == "" && !row.Finished():
+			m.Foreign[row.Shard] = row
+		}
 	}
 	if !m.scans.baselineRead {
-		m.recordFormerRuns(now, seekers)
+		m.recordFormerRuns(rows)
 	}
-	if own != nil {
-		m.Date(was, *own)
-	}
-	m.seeSeekers(seekers)
-	for id, row := range now {
-		m.Date(before[id], row)
+	read := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		read[row.Shard] = true
+		m.Note(row)
 	}
 	for id, h := range m.holding() {
-		switch row := h.Lease(); {
-		case row.OfShard():
-			now[id] = row
-		case row.OfStream():
-			row.Lost = m.Own.Lost // other workers announce it in the row
-			m.Own = row
-		}
-		m.changed[id] = time.Now()
+		read[id], m.changed[id] = true, time.Now()
+		m.set(h.Lease())
 	}
-	for id := range m.changed {
-		if _, ok := now[id]; !ok && id != m.cfg.StreamARN && seekers[id].Shard == "" {
+	for id := range m.rows {
+		if !read[id] {
+			delete(m.rows, id)
 			delete(m.changed, id)
 			delete(m.polls, id)
 		}
 	}
-	m.noteScan(now)
+	m.noteScan()
 	if m.takeLeft > 0 || m.Plan.Workers != m.workers {
 		m.takeMax = takeFirst
 	} else {
@@ -115,17 +117,26 @@ func (m *Member) See(before, now, seekers map[string]leases.Lease, own *leases.L
 
 // recordFormerRuns remembers which processes had this worker's name before it began.
 // What they have is its own to take; that of any other shows that two share the name.
-func (m *Member) recordFormerRuns(shards, seekers map[string]leases.Lease) {
+func (m *Member) recordFormerRuns(rows []leases.Lease) {
 	m.former = map[string]bool{}
-	for _, rows := range []map[string]leases.Lease{shards, seekers, {"": m.Own}} {
-		for _, row := range rows {
-			m.former[row.Run] = m.former[row.Run] || row.Owner == m.cfg.Worker.Name
-		}
+	for _, row := range rows {
+		m.former[row.Run] = m.former[row.Run] || row.Owner == m.cfg.Worker.Name
 	}
 }
 
-// Date records when this worker saw a row change, and whether a namesake wrote it.
-func (m *Member) Date(before, now leases.Lease) {
+// set takes over a row.
+func (m *Member) set(row leases.Lease) {
+	m.rows[row.Shard] = row
+	if row.OfShard() {
+		m.Shards[row.Shard] = row
+	}
+}
+
+// Note takes over a row as a call has just returned it. It records when this worker saw the row
+// change, and whether a namesake wrote it.
+func (m *Member) Note(now leases.Lease) {
+	before := m.rows[now.Shard]
+	m.set(now)
 	if now.Owner == m.cfg.Worker.Name && now.Run != m.cfg.Worker.Run && !m.former[now.Run] {
 		m.namesake = true
 	}
@@ -145,9 +156,15 @@ func (m *Member) Date(before, now leases.Lease) {
 
 // Divide plans what this worker does next, and counts what it is to take. fresh reports
 // whether it is the first plan by rows that were just read.
-func (m *Member) Divide(rows map[string]leases.Lease, busy map[string]bool) (plan leases.Plan, fresh bool) {
+func (m *Member) Divide(busy map[string]bool) (plan leases.Plan, fresh bool) {
 	in := m.input()
-	in.Worker, in.Own, in.Leases, in.Seekers, in.Busy, in.TakeMax = m.cfg.Worker.Name, m.Own, rows, m.seekers, busy, m.takeLeft
+	in.Worker, in.Own, in.Leases, in.Busy, in.TakeMax = m.cfg.Worker.Name, m.Own(), m.Shards, busy, m.takeLeft
+	in.Seekers = map[string]leases.Lease{}
+	for _, row := range m.rows {
+		if row.OfSeeker() {
+			in.Seekers[row.Owner] = row
+		}
+	}
 	m.Plan = leases.Divide(in)
 	m.stalls.limit(&m.Plan, in)
 	m.takeLeft -= len(m.Plan.Take)
@@ -171,12 +188,12 @@ func (m *Member) input() leases.Input {
 // OthersIdle reports whether the shards that other workers read were empty for
 // several polls since any worker was last seen to apply records. Only a worker that drains
 // knows, by rows that were read after it had applied what it has now.
-func (m *Member) OthersIdle(rows map[string]leases.Lease, done int64, polls int) bool {
+func (m *Member) OthersIdle(done int64, polls int) bool {
 	if m.drain == nil || m.drain.done != done {
 		return false
 	}
 	held := m.holding()
-	for id, row := range rows {
+	for id, row := range m.Shards {
 		if held[id] == nil && !row.Finished() && !m.drain.others.empty(row, polls) {
 			return false
 		}
@@ -186,9 +203,9 @@ func (m *Member) OthersIdle(rows map[string]leases.Lease, done int64, polls int)
 
 // OthersCaughtUp reports whether the shards that other workers read were empty
 // for several polls since this worker saw them first, or were read past a moment.
-func (m *Member) OthersCaughtUp(rows map[string]leases.Lease, polls int, moment time.Time) bool {
+func (m *Member) OthersCaughtUp(polls int, moment time.Time) bool {
 	held := m.holding()
-	for id, row := range rows {
+	for id, row := range m.Shards {
 		if held[id] == nil && !row.Finished() && !m.polls.empty(row, polls) && !row.Newest.After(moment) {
 			return false
 		}

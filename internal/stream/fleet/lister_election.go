@@ -13,9 +13,7 @@ import (
 
 // Lists reports whether this worker is the one that lists the stream's shards.
 func (m *Member) Lists() bool {
-	m.mu.Lock()
-	h := m.held[m.cfg.StreamARN]
-	m.mu.Unlock()
+	h := m.ListLease()
 	return h != nil && h.Valid()
 }
 
@@ -23,11 +21,11 @@ func (m *Member) Lists() bool {
 // says whether the rows show that the stream was read before it had a row of its own.
 func (m *Member) Elect(ctx context.Context, followed bool) error {
 	arn := m.cfg.StreamARN
-	if h := m.holding()[arn]; h != nil {
+	if h := m.ListLease(); h != nil {
 		if h.Valid() {
 			return nil
 		}
-		if err := m.namesakeError(); err != nil {
+		if err := m.Over(); err != nil {
 			return err
 		}
 		m.Drop(arn)
@@ -43,14 +41,14 @@ func (m *Member) Elect(ctx context.Context, followed bool) error {
 	switch me := m.cfg.Worker; {
 	case !m.mayElect():
 		return nil
-	case m.Own.Shard == "":
+	case m.Own().Shard == "":
 		row = leases.Lease{Shard: arn, Stream: arn, Owner: me.Name, Run: me.Run, Term: me.Term, Counter: 1, Checkpoint: leases.TrimHorizon}
 		if followed {
 			row.Checkpoint = leases.Latest
 		}
 		row, err = m.cfg.Store.Create(ctx, row)
 	default:
-		row, err = m.cfg.Store.Claim(ctx, m.Own, me)
+		row, err = m.cfg.Store.Claim(ctx, m.Own(), me)
 	}
 	if err != nil && !errors.Is(err, leases.ErrLost) {
 		return err
@@ -58,8 +56,7 @@ func (m *Member) Elect(ctx context.Context, followed bool) error {
 	if row.Shard == "" {
 		return nil // deleted meanwhile
 	}
-	m.Date(m.Own, row)
-	m.Own = row
+	m.Note(row)
 	if err == nil && row.Owner == m.cfg.Worker.Name && row.Run == m.cfg.Worker.Run {
 		m.cfg.Logger.Info("this worker lists the stream's shards now", "worker", m.cfg.Worker.Name)
 		m.stalls.lists = time.Time{}
@@ -70,16 +67,17 @@ func (m *Member) Elect(ctx context.Context, followed bool) error {
 
 // mayElect reports whether there is no lister, so that this worker may become it.
 func (m *Member) mayElect() bool {
-	if time.Now().Before(m.stalls.mayListAt) || m.holding()[m.cfg.StreamARN] != nil {
+	if time.Now().Before(m.stalls.mayListAt) || m.ListLease() != nil {
 		return false
 	}
+	own := m.Own()
 	silent := m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN])
-	return m.Own.Shard == "" || m.Own.Owner == "" || m.Own.Owner == m.cfg.Worker.Name || silent >= m.input().TermOf(m.Own)
+	return own.Owner == "" || own.Owner == m.cfg.Worker.Name || silent >= m.input().TermOf(own)
 }
 
-// namesakeError is the error of a worker that finds another process of its name at work.
-func (m *Member) namesakeError() error {
-	if h := m.holding()[m.cfg.StreamARN]; h != nil && errors.Is(h.Cause(), leases.ErrNamesake) {
+// Over is the error of a worker that must end: another process of its name is at work.
+func (m *Member) Over() error {
+	if h := m.ListLease(); h != nil && errors.Is(h.Cause(), leases.ErrNamesake) {
 		return h.Cause()
 	}
 	if m.namesake {
@@ -91,7 +89,7 @@ func (m *Member) namesakeError() error {
 // Describe notes in the stream's own row what workers that do not list must
 // know of the stream, and whether all its shards have rows.
 func (m *Member) Describe(ctx context.Context, d streamapi.Decoder, checkpoint string) error {
-	h := m.holding()[m.cfg.StreamARN]
+	h := m.ListLease()
 	if h == nil {
 		return leases.ErrNotRenewed
 	}
@@ -104,12 +102,16 @@ func (m *Member) Describe(ctx context.Context, d streamapi.Decoder, checkpoint s
 			row.Checkpoint = checkpoint // unless it was written and no answer came
 		}
 	})
-	m.Own = h.Lease()
+	m.set(h.Lease())
 	return err
 }
 
 // ListLease is the lease of the list, if this worker has it; otherwise nil.
-func (m *Member) ListLease() *leases.Held { return m.holding()[m.cfg.StreamARN] }
+func (m *Member) ListLease() *leases.Held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held[m.cfg.StreamARN]
+}
 
 // ListSucceeded notes that the stream has answered with a list.
 func (m *Member) ListSucceeded() { m.stalls.lists = time.Time{} }
@@ -134,17 +136,15 @@ func (m *Member) ListFailed(ctx context.Context) bool {
 func (m *Member) resign(ctx context.Context) {
 	m.stalls.lists, m.stalls.mayListAt = time.Time{}, time.Now().Add(PauseTerms*m.cfg.Worker.Term)
 	arn := m.cfg.StreamARN
-	h := m.holding()[arn]
+	h := m.ListLease()
 	if h == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shardread.ReleaseMax)
 	defer cancel()
-	before := m.Own
 	if err := h.Release(ctx, func(*leases.Lease) {}); err != nil {
 		m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
 	}
-	m.Own = h.Lease()
-	m.Date(before, m.Own)
+	m.Note(h.Lease())
 	m.Drop(arn)
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -41,11 +42,7 @@ func (m *Member) Drop(id string) {
 func (m *Member) holding() map[string]*leases.Held {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	held := make(map[string]*leases.Held, len(m.held))
-	for id, h := range m.held {
-		held[id] = h
-	}
-	return held
+	return maps.Clone(m.held)
 }
 
 // slowPart of a term is how long a renewal keeps its place among those that are
@@ -88,12 +85,13 @@ func (m *Member) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), shardread.ReleaseMax)
 	defer cancel()
 	m.Seek(ctx, false)
-	if h := m.holding()[m.cfg.StreamARN]; h != nil && h.Valid() {
+	if h := m.ListLease(); h != nil && h.Valid() {
 		if err := h.Release(ctx, func(*leases.Lease) {}); err != nil && !errors.Is(err, leases.ErrLost) {
 			m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
 		}
 	}
-	m.Announce(ctx, leases.Loss{})
+	m.newsUnsent = true
+	m.SendNews(ctx)
 	if m.renewal != nil {
 		m.renewal()
 	}

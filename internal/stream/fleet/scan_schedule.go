@@ -1,13 +1,10 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // To see all leases, a worker scans their table. Most of the time it reads only the
@@ -45,28 +42,26 @@ type scanSchedule struct {
 	at            time.Time // all rows were read
 	ownAt         time.Time // the stream's own row was read
 	listenAt      time.Time
-	retryAt       time.Time   // after a failure
-	news          int64       // heard last
-	formerly      leases.Loss // announced before this worker began
-	baselineRead  bool        // the rows were read once
-	newsPending   bool        // another worker has changed something since the last scan
-	rowsUnplanned bool        // no plan was made yet of the rows that were read last
-	rows          int
+	retryAt       time.Time // after a failure
+	news          int64     // heard last
+	baselineRead  bool      // the rows were read once
+	newsPending   bool      // another worker has changed something since the last scan
+	rowsUnplanned bool      // no plan was made yet of the rows that were read last
 	expiry        time.Time // the first at which a lease may expire, should its owner remain silent
 	shift         float64   // of the wait, so that workers do not keep step
 }
 
 // noteScan notes that all rows were just read.
-func (m *Member) noteScan(rows map[string]leases.Lease) {
+func (m *Member) noteScan() {
 	now := time.Now()
-	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned, m.scans.rows = now, now, false, true, len(rows)
+	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned = now, now, false, true
 	m.scans.expiry = now.Add(m.cfg.Worker.Term)
-	for _, row := range rows {
+	for _, row := range m.Shards {
 		m.scanByExpiry(row)
 	}
 	m.scans.shift = m.random.Float64() - 0.5
 	if !m.scans.baselineRead {
-		m.scans.baselineRead, m.scans.news, m.scans.formerly = true, m.Own.News, m.Own.Lost
+		m.scans.baselineRead, m.scans.news = true, m.Own().News
 	}
 	if m.scans.listenAt.IsZero() {
 		m.scans.listenAt = now.Add(m.listenEvery())
@@ -91,10 +86,10 @@ func (m *Member) listenEvery() time.Duration {
 // scanAt is when the next scan of all rows is due.
 func (m *Member) scanAt() time.Time {
 	term := m.cfg.Worker.Term
-	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(m.scans.rows)*scanRow), term/leases.RenewalsPerTerm))
+	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(len(m.Shards))*scanRow), term/leases.RenewalsPerTerm))
 	watch := m.scanAfter(term / watchesPerTerm)
 	switch {
-	case m.scans.newsPending, m.drain != nil, m.Own.Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek,
+	case m.scans.newsPending, m.drain != nil, m.Own().Checkpoint != leases.Latest, m.Plan.Vacant > 0, m.Plan.Workers != m.workers, m.Plan.Seek,
 		m.Plan.Surplus:
 		return soon
 	case m.watches():
@@ -118,7 +113,7 @@ func (m *Member) scanAfter(wait time.Duration) time.Time {
 // watches reports whether this worker must notice silent owners: because it is the
 // lister, or because the lister is silent.
 func (m *Member) watches() bool {
-	return m.Lists() || m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN]) >= m.input().TermOf(m.Own)/2
+	return m.Lists() || m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN]) >= m.input().TermOf(m.Own())/2
 }
 
 // NextScan is when this worker next reads something of the lease table.
@@ -167,10 +162,6 @@ func (m *Member) ScanSoon() { m.scans.newsPending = true }
 // ScannedAt is when all rows were last read.
 func (m *Member) ScannedAt() time.Time { return m.scans.at }
 
-// Over is the error of a worker that must end: another process has its name, or
-// another worker has found that records are lost.
-func (m *Member) Over() error { return cmp.Or(m.namesakeError(), m.lostRecords()) }
-
 // listen reads the stream's own row, and reports whether it is time to scan all.
 func (m *Member) listen(ctx context.Context) (bool, error) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
@@ -184,42 +175,25 @@ func (m *Member) listen(ctx context.Context) (bool, error) {
 	if row.News != m.scans.news {
 		m.scans.news, m.scans.newsPending = row.News, true
 	}
-	if h := m.holding()[m.cfg.StreamARN]; h == nil {
-		m.Date(m.Own, row)
-		m.Own = row
+	switch {
+	case row.Shard == "":
+		delete(m.rows, m.cfg.StreamARN)
+	case m.ListLease() == nil:
+		m.Note(row)
 	}
-	m.Own.Lost = row.Lost
 	return m.mayElect() || !m.scans.ownAt.Before(m.scanAt()), nil
 }
 
-// lostRecords is the TrimmedError of another worker, heard of since this one began.
-func (m *Member) lostRecords() error {
-	if lost := m.Own.Lost; lost.Shard != "" && lost != m.scans.formerly {
-		return streamapi.Permanent(&streamapi.TrimmedError{StreamARN: m.cfg.StreamARN, Shard: lost.Shard, Checkpoint: lost.Checkpoint,
-			Err: ErrAnnouncedLost})
-	}
-	return nil
-}
-
-// ErrAnnouncedLost is the cause of a TrimmedError that another worker has announced.
-var ErrAnnouncedLost = errors.New("another worker has found that")
-
-// SendNews lets others know that there is something to scan for, if there is. It reports
-// whether there was.
-func (m *Member) SendNews(ctx context.Context) bool {
+// SendNews lets others know that there is something to scan for, if there is. If that fails, they
+// notice at their next scan.
+func (m *Member) SendNews(ctx context.Context) {
 	if !m.newsUnsent || ctx.Err() != nil {
-		return false
+		return
 	}
-	m.Announce(ctx, leases.Loss{})
-	return true
-}
-
-// Announce raises the news. If that fails, others notice at their next scan.
-func (m *Member) Announce(ctx context.Context, lost leases.Loss) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)
 	defer cancel()
 	m.newsUnsent = false
-	if err := m.cfg.Store.Announce(ctx, m.cfg.StreamARN, lost); err != nil {
+	if err := m.cfg.Store.Announce(ctx, m.cfg.StreamARN); err != nil {
 		m.cfg.Logger.Warn("other workers could not be told to look at the leases", "error", err)
 	}
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,21 +40,10 @@ func (m *Member) Seek(ctx context.Context, wants bool) {
 	}
 }
 
-// seeSeekers takes over the rows of seekers, by their keys. A row whose seeker released it names no worker.
-func (m *Member) seeSeekers(rows map[string]leases.Lease) {
-	before := m.seekers
-	m.seekers = map[string]leases.Lease{}
-	for _, row := range rows {
-		seeker := cmp.Or(row.Owner, row.Shard)
-		m.Date(before[seeker], row)
-		m.seekers[seeker] = row
-	}
-}
-
 // SilentSeekers returns the rows of seekers that are gone.
 func (m *Member) SilentSeekers() (silent []leases.Lease) {
-	for _, row := range m.seekers {
-		if row.Owner == "" || m.Expired(row) {
+	for _, row := range m.rows {
+		if row.OfSeeker() && (row.Owner == "" || m.Expired(row)) {
 			silent = append(silent, row)
 		}
 	}

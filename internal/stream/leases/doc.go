@@ -16,12 +16,12 @@ var ErrLost = errors.New("lease lost: another process reads this stream with the
 // ErrNamesake is an ErrLost: the other process has the same worker's name.
 var ErrNamesake = fmt.Errorf("%w: under the same worker name (--worker), which only one process at a time may have", ErrLost)
 
-// RowError says that a row cannot be understood. No retry can cure that.
-type RowError struct{ err error }
+// PermanentError is an error that no retry can cure: a row that cannot be understood, for example.
+type PermanentError struct{ Err error }
 
-func (e *RowError) Error() string { return e.err.Error() }
-func (e *RowError) Unwrap() error { return e.err }
+func (e *PermanentError) Error() string { return e.Err.Error() }
+func (e *PermanentError) Unwrap() error { return e.Err }
 
 func permanentf(format string, args ...any) error {
-	return &RowError{fmt.Errorf(format, args...)}
+	return &PermanentError{fmt.Errorf(format, args...)}
 }

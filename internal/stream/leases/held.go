@@ -17,10 +17,8 @@ const (
 	marginPart = 10
 )
 
-var (
-	// ErrNotRenewed is an ErrLost of which only this worker knows.
-	ErrNotRenewed = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
-)
+// ErrNotRenewed is an ErrLost of which only this worker knows.
+var ErrNotRenewed = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
 
 // Held is a lease that this worker owns. All writes to its row go through
 // it, one at a time. The worker may act under it only inside a window:
@@ -39,9 +37,9 @@ type Held struct {
 	renewing bool      // from BeginRenewal to the end of Renew
 	renewed  time.Time // when the last write that succeeded began
 	lost     bool
-	cause    error // what the row said when it was lost
-	expiry   *time.Timer
-	onLost   func() // ends the work that is done under the lease
+	cause    error       // what the row said when it was lost
+	expiry   *time.Timer // ends the window; nil without a term
+	onLost   func()      // ends the work that is done under the lease
 
 	describe func(*Lease) // adds what is known of the shard now
 }
@@ -54,9 +52,7 @@ func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
 		describe: func(*Lease) {}, onLost: func() {},
 	}
 	if term > 0 {
-		h.mu.Lock()
-		h.expiry = time.AfterFunc(h.window()-time.Since(claimed), h.expire)
-		h.mu.Unlock()
+		h.expiry = time.AfterFunc(h.window()-time.Since(claimed), h.lose)
 	}
 	return h
 }
@@ -73,22 +69,6 @@ func (h *Held) Arm(onLost func(), describe func(*Lease)) {
 	if lost {
 		onLost()
 	}
-}
-
-// expire ends the window if no write has extended it meanwhile.
-func (h *Held) expire() {
-	h.mu.Lock()
-	left := h.window() - time.Since(h.renewed)
-	switch {
-	case h.lost:
-	case left > 0:
-		h.expiry.Reset(left)
-	default:
-		h.mu.Unlock()
-		h.lose()
-		return
-	}
-	h.mu.Unlock()
 }
 
 // Valid reports whether the worker may act under the lease now.
@@ -253,6 +233,9 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 	h.row = row
 	h.mu.Lock()
 	h.known, h.renewed = row, began
+	if h.expiry != nil && !h.lost {
+		h.expiry.Reset(h.window() - time.Since(began))
+	}
 	h.mu.Unlock()
 	return nil
 }

@@ -34,9 +34,6 @@ const (
 	attrPartitionKey = "partitionKey"
 	attrSortKey      = "sortKey"
 	attrNews         = "news"
-	attrLostShard    = "lostShard"
-	attrLostBehind   = "lostBehind"
-	attrLostNews     = "lostNews"
 )
 
 // atTimestamp is a checkpoint that the Kinesis Client Library knows and dynamill does not.
@@ -55,15 +52,12 @@ func (l *Lease) texts() map[string]*string {
 	return map[string]*string{
 		attrKey: &l.Shard, attrStream: &l.Stream, attrOwner: &l.Owner, attrRun: &l.Run, attrCheckpoint: &l.Checkpoint, attrStart: &l.Start,
 		attrLabel: &l.Label, attrPartitionKey: &l.PartitionKey, attrSortKey: &l.SortKey,
-		attrLostShard: &l.Lost.Shard, attrLostBehind: &l.Lost.Checkpoint,
 	}
 }
 
 // numbers returns the fields of a row that are numbers, by their attributes.
 func (l *Lease) numbers() map[string]*int64 {
-	return map[string]*int64{
-		attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNews: &l.News, attrLostNews: &l.Lost.News,
-	}
+	return map[string]*int64{attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNews: &l.News}
 }
 
 func leaseToItem(l Lease) map[string]ddb.AttributeValue {

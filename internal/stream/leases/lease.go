@@ -54,14 +54,6 @@ type Lease struct {
 	Label, PartitionKey, SortKey string
 	// News, of a stream's own row only, is raised by Announce.
 	News int64
-	// Lost, of a stream's own row only, is what was announced last to be lost.
-	Lost Loss
-}
-
-// Loss says of which shard, behind which checkpoint, records are lost.
-type Loss struct {
-	Shard, Checkpoint string
-	News              int64 // of the announcement
 }
 
 // Worker names the process that claims leases.
@@ -126,14 +118,10 @@ type Store interface {
 	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
 	// Announce raises the News of a stream's own row, so that its readers
-	// scan all rows, and notes a loss if one is named. Without such a row it does nothing.
-	Announce(ctx context.Context, streamARN string, lost Loss) error
+	// scan all rows. Without such a row it does nothing.
+	Announce(ctx context.Context, streamARN string) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
-	// Forget deletes every row of a stream. The next reader starts with the
-	// oldest records that the stream holds. It is for use before a replay, after a
-	// TrimmedError, while no reader runs.
-	Forget(ctx context.Context, streamARN string) error
 }
 
 // What follows says how each write changes a row.
@@ -168,12 +156,6 @@ func (l Lease) released(by Lease) Lease {
 
 // evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
-
-// adopted is the row with what a lister knows of its shard.
-func (l Lease) adopted(by Lease) Lease {
-	l.Stream, l.Parent, l.Start, l.Whole, l.Orphan, l.Unadopted = by.Stream, by.Parent, by.Start, by.Whole, by.Orphan, false
-	return l
-}
 
 // CompareShards orders rows by their shards.
 func CompareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }

@@ -69,7 +69,7 @@ func Divide(in Input) Plan {
 	}
 	for _, id := range slices.Sorted(maps.Keys(in.Leases)) {
 		l := in.Leases[id]
-		gone := in.Expired(l)
+		gone, heir := in.Expired(l), in.heir(l, first)
 		switch {
 		case l.Finished():
 			if first[id] == "" && in.justEnded(l) {
@@ -81,8 +81,7 @@ func Divide(in Input) Plan {
 			loads[in.Worker] = append(loads[in.Worker], l)
 			plan.Take = append(plan.Take, l) // a claim whose answer was lost, or of the process before
 		case in.Busy[id] && (l.Owner == "" || gone):
-		case in.heir(l, first) != "":
-			heir := in.heir(l, first)
+		case heir != "":
 			if keep(l, heir); heir == in.Worker && len(plan.Take) < in.TakeMax {
 				plan.Take = append(plan.Take, l)
 			} else {

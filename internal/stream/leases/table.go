@@ -49,15 +49,23 @@ func NewTable(client Client, tableName string) *Table {
 
 // Load reads every row, consistently. It creates the table if it is missing.
 func (t *Table) Load(ctx context.Context) ([]Lease, error) {
-	leases, err := t.scan(ctx)
-	var missing *ddb.ResourceNotFoundException
-	if !errors.As(err, &missing) {
+	leases, exists, err := t.Read(ctx)
+	if err != nil || exists {
 		return leases, err
 	}
 	if err := t.create(ctx); err != nil {
 		return nil, fmt.Errorf("creating lease table %s: %w", t.table, err)
 	}
 	return t.scan(ctx)
+}
+
+// Read reads every row, consistently. exists is false if there is no table, and none is created.
+func (t *Table) Read(ctx context.Context) (rows []Lease, exists bool, err error) {
+	rows, err = t.scan(ctx)
+	if missing := (*ddb.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+		return nil, false, nil
+	}
+	return rows, true, err
 }
 
 func (t *Table) scan(ctx context.Context) ([]Lease, error) {
@@ -146,27 +154,6 @@ func (t *Table) Delete(ctx context.Context, lease Lease) error {
 	}
 	if err != nil {
 		return fmt.Errorf("deleting lease %s: %w", lease.Shard, err)
-	}
-	return nil
-}
-
-// Forget deletes every row of a stream.
-func (t *Table) Forget(ctx context.Context, streamARN string) error {
-	leases, err := t.Load(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range leases {
-		if l.Stream != streamARN {
-			continue
-		}
-		_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &t.table,
-			Key:       keyOf(l.Shard),
-		})
-		if err != nil {
-			return fmt.Errorf("forgetting lease %s: %w", l.Shard, err)
-		}
 	}
 	return nil
 }

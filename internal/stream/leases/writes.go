@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,19 +11,18 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The attributes that each write changes.
+// The attributes that a write changes: a renewal, any other write of an owner, a lister's adoption.
 var (
-	claimWrites   = []string{attrOwner, attrRun, attrTerm, attrCounter, attrSwitches, attrEmptyPolls}
-	renewWrites   = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
-	saveWrites    = append(slices.Clone(renewWrites), attrCheckpoint, attrSwitches, attrChildren, attrLabel, attrPartitionKey, attrSortKey)
-	releaseWrites = append(slices.Clone(saveWrites), attrOwner, attrRun)
-	adoptWrites   = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
+	renewWrites = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
+	ownerWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrCheckpoint, attrSwitches, attrEmptyPolls, attrNewest, attrChildren,
+		attrLabel, attrPartitionKey, attrSortKey}
+	adoptWrites = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
 )
 
 // Claim makes worker the row's owner.
 func (t *Table) Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error) {
 	mine := func(row Lease) bool { return worker.mayClaim(row, lease) }
-	return t.update(ctx, "claiming", lease, mine, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
+	return t.update(ctx, "claiming", lease, mine, ownerWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
 // Renew raises the counter.
@@ -34,18 +32,18 @@ func (t *Table) Renew(ctx context.Context, lease Lease) (Lease, error) {
 
 // Save writes what the owner has to say.
 func (t *Table) Save(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "checkpointing", lease, lease.mine, saveWrites, func(row Lease) Lease { return row.saved(lease) })
+	return t.update(ctx, "checkpointing", lease, lease.mine, ownerWrites, func(row Lease) Lease { return row.saved(lease) })
 }
 
 // Release gives the row up.
 func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
-	return t.update(ctx, "releasing", lease, lease.mine, releaseWrites, func(row Lease) Lease { return row.released(lease) })
+	return t.update(ctx, "releasing", lease, lease.mine, ownerWrites, func(row Lease) Lease { return row.released(lease) })
 }
 
 // Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	never := func(Lease) bool { return false }
-	return t.update(ctx, "releasing for its owner", lease, never, releaseWrites, Lease.evicted)
+	return t.update(ctx, "releasing for its owner", lease, never, ownerWrites, Lease.evicted)
 }
 
 // mine reports whether the row names the process that l names as its owner.
@@ -61,7 +59,7 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 	change func(Lease) Lease) (Lease, error) {
 	lost := ErrLost
 	for range updateAttemptsMax {
-		out, err := t.client.UpdateItem(ctx, t.updateInput(row, change(row), writes, ownerCondition(row)))
+		out, err := t.client.UpdateItem(ctx, t.ownerUpdate(row, change(row), writes))
 		var conflict *ddb.ConditionalCheckFailedException
 		if !errors.As(err, &conflict) {
 			if err == nil {
@@ -86,49 +84,41 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 // third would mean that another process keeps writing.
 const updateAttemptsMax = 2
 
-// ownerCondition says in which state the row must be: the counter alone begins anew
-// where the table was deleted and made again.
-func ownerCondition(row Lease) string {
-	if row.Owner == "" {
-		return "#counter = :counter AND attribute_not_exists(#owner)"
+// ownerUpdate makes next of a row, if that is in the state in which it was read. The owner is part of
+// that: the counter alone begins anew where the table was deleted and made again.
+func (t *Table) ownerUpdate(row, next Lease, writes []string) *dynamodb.UpdateItemInput {
+	in := t.updateInput(next, writes, "#leaseCounter = :before AND attribute_not_exists(#leaseOwner)")
+	in.ExpressionAttributeNames["#leaseOwner"] = attrOwner
+	in.ExpressionAttributeValues[":before"] = number(row.Counter)
+	if row.Owner != "" {
+		in.ConditionExpression = aws.String("#leaseCounter = :before AND #leaseOwner = :holder")
+		in.ExpressionAttributeValues[":holder"] = text(row.Owner)
 	}
-	return "#counter = :counter AND #owner = :held"
+	return in
 }
 
 // updateInput sets the named attributes as next has them, and removes those
-// that it has not.
-func (t *Table) updateInput(row, next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
+// that it has not. In expressions an attribute has a # before its name.
+func (t *Table) updateInput(next Lease, writes []string, condition string) *dynamodb.UpdateItemInput {
 	names, values := map[string]string{}, map[string]ddb.AttributeValue{}
 	var set, remove []string
 	item := leaseToItem(next)
-	for i, name := range writes {
-		place := fmt.Sprintf("#w%d", i)
-		names[place] = name
+	for _, name := range writes {
+		names["#"+name] = name
 		if av, ok := item[name]; ok {
-			value := fmt.Sprintf(":w%d", i)
-			values[value] = av
-			set = append(set, place+" = "+value)
+			values[":"+name] = av
+			set = append(set, "#"+name+" = :"+name)
 		} else {
-			remove = append(remove, place)
+			remove = append(remove, "#"+name)
 		}
 	}
 	expression := "SET " + strings.Join(set, ", ")
 	if len(remove) > 0 {
 		expression += " REMOVE " + strings.Join(remove, ", ")
 	}
-	for place, name := range map[string]string{"#counter": attrCounter, "#owner": attrOwner} {
-		if strings.Contains(condition, place) {
-			names[place] = name
-		}
-	}
-	for place, value := range map[string]ddb.AttributeValue{":counter": number(row.Counter), ":held": text(row.Owner)} {
-		if strings.Contains(condition, place) {
-			values[place] = value
-		}
-	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &t.table,
-		Key:                                 keyOf(row.Shard),
+		Key:                                 keyOf(next.Shard),
 		UpdateExpression:                    &expression,
 		ConditionExpression:                 &condition,
 		ExpressionAttributeNames:            names,
@@ -140,8 +130,8 @@ func (t *Table) updateInput(row, next Lease, writes []string, condition string) 
 
 // Adopt writes what is known of the shard. The counter stays as it is: the row may have an owner.
 func (t *Table) Adopt(ctx context.Context, lease Lease) (Lease, error) {
-	in := t.updateInput(lease, lease.adopted(lease), adoptWrites, "attribute_exists(#key) AND attribute_not_exists(#whole)")
-	in.ExpressionAttributeNames["#key"], in.ExpressionAttributeNames["#whole"] = attrKey, attrWhole
+	lease.Unadopted = false
+	in := t.updateInput(lease, adoptWrites, "attribute_exists(leaseKey) AND attribute_not_exists(#foundWhole)")
 	out, err := t.client.UpdateItem(ctx, in)
 	var conflict *ddb.ConditionalCheckFailedException
 	switch {
@@ -156,26 +146,15 @@ func (t *Table) Adopt(ctx context.Context, lease Lease) (Lease, error) {
 }
 
 // Announce raises the News of the stream's own row, whatever else it says.
-func (t *Table) Announce(ctx context.Context, streamARN string, lost Loss) error {
-	in := &dynamodb.UpdateItemInput{
+func (t *Table) Announce(ctx context.Context, streamARN string) error {
+	_, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &t.table,
 		Key:                       keyOf(streamARN),
 		UpdateExpression:          aws.String("ADD #news :one"),
 		ConditionExpression:       aws.String("attribute_exists(#key)"),
 		ExpressionAttributeNames:  map[string]string{"#news": attrNews, "#key": attrKey},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
-	}
-	if lost.Shard != "" {
-		*in.UpdateExpression += " SET #lostNews = if_not_exists(#news, :zero) + :one, #lostShard = :shard, #lostBehind = :behind"
-		for place, name := range map[string]string{"#lostNews": attrLostNews, "#lostShard": attrLostShard, "#lostBehind": attrLostBehind} {
-			in.ExpressionAttributeNames[place] = name
-		}
-		for place, value := range map[string]ddb.AttributeValue{":zero": number(0), ":shard": text(lost.Shard),
-			":behind": text(lost.Checkpoint)} {
-			in.ExpressionAttributeValues[place] = value
-		}
-	}
-	_, err := t.client.UpdateItem(ctx, in)
+	})
 	var none *ddb.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &none) {
 		return fmt.Errorf("announcing news of stream %s: %w", streamARN, err)

@@ -28,10 +28,7 @@ type Plan struct {
 // have, or had, rows. It is pure: same input, same plan, in order of shard ids.
 func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]leases.Lease, followed bool) Plan {
 	var plan Plan
-	byID := make(map[string]streamapi.Shard, len(listed))
-	for _, s := range listed {
-		byID[s.ID] = s
-	}
+	byID := ByID(listed)
 	lost := map[string]bool{}
 	for _, s := range InOrder(byID) {
 		lease, known := rows[s.ID]
@@ -100,13 +97,9 @@ func ForeignParents(streamARN string, listed []streamapi.Shard, rows, foreign ma
 // gets, a row. Whether the others' parents are still to come shows at the end
 // of the list. So no row is made before that of a parent that is listed.
 func PlanPart(streamARN string, part []streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
-	byID := make(map[string]streamapi.Shard, len(part))
-	for _, s := range part {
-		byID[s.ID] = s
-	}
 	planned := map[string]bool{}
 	var create []leases.Lease
-	for _, s := range InOrder(byID) {
+	for _, s := range InOrder(ByID(part)) {
 		_, known := rows[s.ID]
 		_, parentKnown := rows[s.Parent]
 		if known || s.Parent != "" && !parentKnown && !planned[s.Parent] {
@@ -158,16 +151,20 @@ func HasProgress(rows map[string]leases.Lease) bool {
 	return false
 }
 
+// ByID returns shards by their ids.
+func ByID(shards []streamapi.Shard) map[string]streamapi.Shard {
+	byID := make(map[string]streamapi.Shard, len(shards))
+	for _, s := range shards {
+		byID[s.ID] = s
+	}
+	return byID
+}
+
 // InOrder returns the shards parents first, else by id.
 func InOrder(byID map[string]streamapi.Shard) []streamapi.Shard {
-	ids := make([]string, 0, len(byID))
-	for id := range byID {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	ordered := make([]streamapi.Shard, 0, len(ids))
-	placed := make(map[string]bool, len(ids))
-	for _, id := range ids {
+	ordered := make([]streamapi.Shard, 0, len(byID))
+	placed := make(map[string]bool, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		// Walk up to the eldest ancestor that is not placed yet, then down.
 		var line []streamapi.Shard
 		for s, ok := byID[id]; ok && !placed[s.ID]; s, ok = byID[s.Parent] {

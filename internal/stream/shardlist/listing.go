@@ -3,7 +3,6 @@ package shardlist
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -74,12 +73,11 @@ func (l *Lister) Send(ctx context.Context, parents []string, to chan<- Page) {
 			give(Page{Err: err, Complete: true, Last: true})
 			return
 		}
-		shown := found // the receiver's own: this one grows
-		shown.Shards = slices.Clone(found.Shards)
+		shown := found
 		if !last {
-			shown.Shards = nil
+			shown.Shards = nil // it still grows
 		}
-		give(Page{Found: shown, Page: slices.Clone(found.Shards[before:]), Complete: true, Last: last})
+		give(Page{Found: shown, Page: found.Shards[before:], Complete: true, Last: last})
 		if last {
 			return
 		}

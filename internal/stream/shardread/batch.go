@@ -66,7 +66,8 @@ func (s *Reader) limitBatches() {
 // takes what is there; only in a shard that is behind it also waits, for a
 // moment, for what is on its way.
 func (s *Reader) gather(ctx context.Context) {
-	var enough <-chan time.Time
+	enough, cancel := context.WithTimeout(ctx, gatherMax)
+	defer cancel()
 	fits := func(p *page) bool {
 		return p.err == nil && len(p.records) > 0 && len(s.hand)+len(p.records) <= s.batchMax
 	}
@@ -81,16 +82,9 @@ func (s *Reader) gather(ctx context.Context) {
 		if !s.behind() || !s.ahead.coming() {
 			return
 		}
-		if enough == nil {
-			timer := time.NewTimer(gatherMax)
-			defer timer.Stop()
-			enough = timer.C
-		}
 		select {
 		case <-s.ahead.arrived:
-		case <-enough:
-			return
-		case <-ctx.Done():
+		case <-enough.Done():
 			return
 		}
 	}

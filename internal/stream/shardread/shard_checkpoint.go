@@ -64,9 +64,7 @@ func (s *Reader) save(work context.Context) error {
 		return err
 	}
 	s.front.save(m)
-	s.mu.Lock()
-	s.progress.unsaved = false
-	s.mu.Unlock()
+	s.update(func(p *Progress) { p.unsaved = false })
 	return nil
 }
 

@@ -79,12 +79,12 @@ func (s *Reader) Note(empty bool, applies int64) {
 
 func (s *Reader) noteDone(records []change.Record) {
 	_, unsaved := s.front.unsaved()
-	s.mu.Lock()
-	s.progress.At, s.progress.unsaved = time.Now(), unsaved
-	if created := records[len(records)-1].Created; created.After(s.progress.Newest) {
-		s.progress.Newest = created
-	}
-	s.mu.Unlock()
+	s.update(func(p *Progress) {
+		p.At, p.unsaved = time.Now(), unsaved
+		if created := records[len(records)-1].Created; created.After(p.Newest) {
+			p.Newest = created
+		}
+	})
 	s.cfg.OnDone(len(records))
 }
 
@@ -95,9 +95,7 @@ func (s *Reader) noteOldest() {
 	if len(s.hand) > 0 {
 		oldest = s.hand[0].Created
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress.oldest = oldest
+	s.update(func(p *Progress) { p.oldest = oldest })
 }
 
 // OldestAge is the age of the oldest record that is not done. Where the next one is not read
@@ -112,18 +110,23 @@ func (p Progress) OldestAge() time.Duration {
 // NoteRead records that a page with records came. Until one of them is done,
 // the first stands for the shard's lag, so that a shard that is stuck shows.
 func (s *Reader) NoteRead(created time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
-	if s.progress.Newest.IsZero() {
-		s.progress.Newest = created
-	}
+	s.update(func(p *Progress) {
+		p.EmptyPolls, p.quietPolls = 0, 0
+		if p.Newest.IsZero() {
+			p.Newest = created
+		}
+	})
 }
 
 func (s *Reader) forgetEmptyPolls() {
+	s.update(func(p *Progress) { p.EmptyPolls, p.quietPolls = 0, 0 })
+}
+
+// update changes what others see of the progress.
+func (s *Reader) update(change func(*Progress)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.progress.EmptyPolls, s.progress.quietPolls = 0, 0
+	change(&s.progress)
 }
 
 // Snapshot is the progress at this moment.

@@ -25,9 +25,7 @@ func (s *Reader) answered(p *page, waited time.Duration) {
 		return
 	}
 	s.silentSince = time.Time{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.progress.Answered = p.heard
+	s.update(func(progress *Progress) { progress.Answered = p.heard })
 }
 
 // unanswered judges a call that failed and may succeed later. Others must not

@@ -47,19 +47,11 @@ func (e *RecordError) Error() string {
 	return fmt.Sprintf("stream record %s: %s", e.SequenceNumber, e.Reason)
 }
 
-// permanentError marks an error of the reader's own that no retry can cure.
-type permanentError struct{ err error }
-
-func (e *permanentError) Error() string { return e.err.Error() }
-func (e *permanentError) Unwrap() error { return e.err }
-
 // Permanent marks an error that no retry can cure.
-func Permanent(err error) error { return &permanentError{err} }
+func Permanent(err error) error { return &leases.PermanentError{Err: err} }
 
 // Permanentf makes one.
-func Permanentf(format string, args ...any) error {
-	return &permanentError{fmt.Errorf(format, args...)}
-}
+func Permanentf(format string, args ...any) error { return Permanent(fmt.Errorf(format, args...)) }
 
 // Stopper is implemented by a Processor's error that no retry can cure. Run
 // returns it instead of retrying.
@@ -92,11 +84,10 @@ func Classify(err error) Verdict {
 		notFound *streams.ResourceNotFoundException
 		api      smithy.APIError
 
-		permanent *permanentError
-		row       *leases.RowError
+		permanent *leases.PermanentError
 	)
 	switch {
-	case errors.As(err, &permanent), errors.As(err, &row), errors.Is(err, leases.ErrLost):
+	case errors.As(err, &permanent), errors.Is(err, leases.ErrLost):
 		return VerdictFatal
 	case errors.As(err, &expired):
 		return VerdictExpired

@@ -72,7 +72,7 @@ type LeaseRows struct {
 
 // ReadLeases reads the lease table, if there is one.
 func (env *Environment) ReadLeases(ctx context.Context) (LeaseRows, error) {
-	rows, exists, err := following.ReadLeases(ctx, env.Tables, env.LeaseTable)
+	rows, exists, err := leases.NewTable(env.Tables, env.LeaseTable).Read(ctx)
 	return LeaseRows{exists, rows}, err
 }
 
