@@ -13,14 +13,8 @@ func addVersionFlag(root *cobra.Command) {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Says which build this is",
-		Example: "  dynamill version\n  dynamill version --json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			a.out.PrintResult(build.Current())
-			return nil
-		},
-	}
+	return newCommand("version", cobra.NoArgs, func(*cobra.Command, []string) error {
+		a.out.PrintResult(build.Current())
+		return nil
+	})
 }

@@ -2,7 +2,6 @@ package commandline
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,61 +79,6 @@ func manPage(cmd *cobra.Command, page *bytes.Buffer) error {
 
 // indented is a text as a block of Markdown.
 func indented(text string) string {
-	return CostIndent + strings.ReplaceAll(text, "\n", "\n"+CostIndent)
-}
-
-// Cost is what the help of a command says about its effects.
-type Cost struct {
-	Reads, Writes, Costs string
-	Creates              string // "": nothing
-}
-
-// Offline is the cost of a command that sends no AWS request.
-func Offline(reads, writes string) Cost {
-	return Cost{Reads: reads, Writes: writes, Costs: "nothing; it sends no AWS request"}
-}
-
-// The form of a block of costs.
-const (
-	costColumns = 110 // of a line of help
-	CostIndent  = "    "
-)
-
-// Text is the block at the end of a command's description. Its indent makes it a
-// block in man pages, too.
-func (c Cost) Text() string {
-	const label = 10 // columns
-	var lines []string
-	for _, block := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", cmp.Or(c.Creates, "nothing")},
-		{"Costs:", c.Costs}} {
-		line := fmt.Sprintf("%s%-*s", CostIndent, label-1, block[0])
-		for _, word := range strings.Fields(block[1]) {
-			if len(line)+1+len(word) > costColumns {
-				lines = append(lines, line)
-				line = strings.Repeat(" ", len(CostIndent)+label-1)
-			}
-			line += " " + word
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// AddCosts puts what each command reads, writes and costs into its help.
-func AddCosts(root *cobra.Command, costs map[string]Cost) {
-	EachCommand(root, func(cmd *cobra.Command) {
-		found, ok := costs[PathBehindRoot(cmd)]
-		if !ok {
-			return
-		}
-		if cmd.Long == "" {
-			cmd.Long = cmd.Short + "."
-		}
-		cmd.Long += "\n\n" + found.Text()
-	})
-}
-
-// PathBehindRoot is a command's path without the name of the program.
-func PathBehindRoot(cmd *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
+	const indent = "    "
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
