@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	command := newCommand("check", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
+	command := newCommand("check", commandline.Arguments(0, 1), func(cmd *cobra.Command, args []string) error {
 		if err := a.nameRules(args); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -15,7 +16,7 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	names := demo.Names()
-	command := newCommand("demo", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
+	command := newCommand("demo", commandline.Arguments(0, 1), func(cmd *cobra.Command, args []string) error {
 		example := demo.Default
 		if len(args) == 1 {
 			example = args[0]

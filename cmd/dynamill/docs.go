@@ -10,7 +10,7 @@ import (
 func (a *app) docsCommand() *cobra.Command {
 	group := newGroup("docs")
 	for _, form := range []commandline.PageForm{commandline.ManPages, commandline.MarkdownPages} {
-		command := newCommand("docs "+form.Name, cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+		command := newCommand("docs "+form.Name, commandline.Arguments(1, 1), func(cmd *cobra.Command, args []string) error {
 			written, err := form.WriteAll(cmd.Root(), args[0], helpText("exit codes"))
 			if err == nil {
 				a.out.Print("%s written to %s\n", printable.Counted(written, "page"), args[0])

@@ -34,8 +34,7 @@ func newCommand(path string, args cobra.PositionalArgs, run func(*cobra.Command,
 	short, text, _ := strings.Cut(text, "\n\n")
 	long, example, _ := strings.Cut(text, "\n\nExamples:\n")
 	return &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, RunE: run,
-		Args: commandline.PlainArguments(args), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: use, Short: short, Long: long, Example: example, Args: args, RunE: run, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 	"github.com/dynamill/dynamill/internal/infra"
 )
@@ -12,14 +13,14 @@ func (a *app) infraCommand() *cobra.Command {
 	var o template.Options
 	group := newGroup("infra")
 	for _, format := range []infra.Format{infra.SAM, infra.CloudFormation, infra.Terraform} {
-		command := newCommand("infra "+string(format), cobra.NoArgs, func(*cobra.Command, []string) error {
+		command := newCommand("infra "+string(format), commandline.NoArguments, func(*cobra.Command, []string) error {
 			return template.Write(&a.out, &a.settings, format, o)
 		})
 		addInfraFlags(command.Flags(), &o)
 		group.AddCommand(command)
 	}
 	// The state machine alone is for users with templates of their own.
-	machine := newCommand("infra state-machine", cobra.NoArgs, func(*cobra.Command, []string) error {
+	machine := newCommand("infra state-machine", commandline.NoArguments, func(*cobra.Command, []string) error {
 		return template.WriteStateMachine(&a.out, &a.settings, o)
 	})
 	addOutputFlags(machine.Flags(), &o)

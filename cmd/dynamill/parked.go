@@ -3,15 +3,16 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 )
 
 func (a *app) parkedCommand() *cobra.Command {
-	list := newCommand("parked list", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+	list := newCommand("parked list", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
 		return parked.List(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"))
 	})
-	show := newCommand("parked show", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+	show := newCommand("parked show", commandline.Arguments(1, 1), func(cmd *cobra.Command, args []string) error {
 		return parked.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), args[0])
 	})
 	show.ValidArgsFunction = a.offering(a.parkedIDs)

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 )
 
@@ -23,7 +24,7 @@ func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
 
 func (a *app) replayCommand() *cobra.Command {
 	var options replaying.Options
-	command := newCommand("replay", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+	command := newCommand("replay", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
 		return replaying.Run(cmd.Context(), &a.out, &a.settings, options)
 	})
 	command.PreRunE = func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed["segments"]) }

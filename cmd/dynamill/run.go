@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
@@ -27,7 +28,7 @@ func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 
 func (a *app) runCommand() *cobra.Command {
 	var options follow.Options
-	command := newCommand("run", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+	command := newCommand("run", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
 		return follow.Run(cmd.Context(), &a.out, &a.settings, options)
 	})
 	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return options.Check(cmd.Flags().Changed("drain-timeout")) }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
 
@@ -22,10 +23,11 @@ func noInterval(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	problem := fmt.Sprintf("`dynamill status` takes no argument %q", args[0])
 	if _, err := time.ParseDuration(args[0]); err == nil {
-		return fmt.Errorf("give the interval as --watch=%s", args[0])
+		problem = "give the interval as --watch=" + args[0]
 	}
-	return fmt.Errorf("`dynamill status` takes no argument %q", args[0])
+	return ending.Invalid("%s; `dynamill status --help` shows how it is used", problem)
 }
 
 func (a *app) statusCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 )
 
@@ -32,7 +33,7 @@ func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var options verifying.Options
-	command := newCommand("verify", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+	command := newCommand("verify", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
 		return verifying.Run(cmd.Context(), &a.out, &a.settings, options)
 	})
 	command.PreRunE = func(cmd *cobra.Command, _ []string) error {

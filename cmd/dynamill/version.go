@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 )
 
 // revisionLength is how much of a revision is shown: enough to find it.
@@ -62,7 +64,7 @@ func addVersionFlag(root *cobra.Command) {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	return newCommand("version", cobra.NoArgs, func(*cobra.Command, []string) error {
+	return newCommand("version", commandline.NoArguments, func(*cobra.Command, []string) error {
 		a.out.PrintResult(currentBuild())
 		return nil
 	})

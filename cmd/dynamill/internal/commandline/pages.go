@@ -56,24 +56,20 @@ func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, 
 var noDate = time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func manPage(cmd *cobra.Command, page *bytes.Buffer) error {
-	header := &doc.GenManHeader{Section: "1", Source: "dynamill", Manual: "dynamill", Date: &noDate}
+	date := noDate
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
 			return fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
 		}
-		date := time.Unix(seconds, 0).UTC()
-		header.Date = &date
+		date = time.Unix(seconds, 0).UTC()
 	}
 	var raw bytes.Buffer
+	header := &doc.GenManHeader{Section: "1", Source: "dynamill", Manual: "dynamill", Date: &date}
 	if err := doc.GenMan(cmd, header, &raw); err != nil {
 		return err
 	}
-	if header.Date == &noDate {
-		page.Write(bytes.Replace(raw.Bytes(), []byte(noDate.Format("Jan 2006")), nil, 1))
-		return nil
-	}
-	page.Write(raw.Bytes())
+	page.Write(bytes.Replace(raw.Bytes(), []byte(noDate.Format("Jan 2006")), nil, 1))
 	return nil
 }
 

@@ -48,22 +48,14 @@ func hinted(nearest string) string {
 	return ": did you mean " + nearest + "?"
 }
 
-// PlainArguments puts into words why a command does not take its arguments.
-func PlainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+// Arguments refuses fewer or more arguments.
+func Arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		err := check(cmd, args)
-		var known *ending.Failure
-		switch {
-		case err == nil, errors.As(err, &known):
-			return err
-		case strings.HasPrefix(err.Error(), "unknown command "): // cobra.NoArgs
-			return NoArguments(cmd, args)
+		if least <= len(args) && len(args) <= most {
+			return nil
 		}
-		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") { // cobra.ExactArgs and the like
-			return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"),
-				cmd.UseLine())
-		}
-		return ending.Invalid("%w; `%s --help` shows how it is used", err, cmd.CommandPath())
+		return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"),
+			cmd.UseLine())
 	}
 }
 
