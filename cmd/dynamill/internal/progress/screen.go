@@ -84,12 +84,6 @@ func (s *Screen) Write(p []byte) (int, error) {
 	})
 }
 
-// Paint puts lines above the line, in a colour: an ECMA-48 sequence (SGR). The
-// caller knows that the output may carry colours.
-func (s *Screen) Paint(colour, text string) error {
-	return s.above(func() error { return Paint(s.out, colour, text) })
-}
-
 func (s *Screen) above(write func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +128,12 @@ func painted(colour, text string) string {
 	return b.String()
 }
 
-// Paint writes a text in a colour to the writer below a printable.Writer.
+// Paint writes lines in a colour to the writer below a printable.Writer, or above the line of a Screen. The caller knows
+// that the output may carry colours.
 func Paint(w io.Writer, colour, text string) error {
+	if screen, ok := w.(*Screen); ok {
+		return screen.above(func() error { return Paint(screen.out, colour, text) })
+	}
 	_, err := io.WriteString(printable.Under(w), painted(colour, text))
 	return err
 }
