@@ -82,7 +82,7 @@ func (a *app) completionCommand() *cobra.Command {
 
 // addFlagCompletions tells every flag what completes it.
 func (a *app) addFlagCompletions(root *cobra.Command) {
-	commandline.EachCommand(root, func(cmd *cobra.Command) {
+	for _, cmd := range commandline.Commands(root) {
 		register := func(flag *pflag.Flag) {
 			if err := cmd.RegisterFlagCompletionFunc(flag.Name, a.flagCompletion(flag)); err != nil {
 				panic(err) // it is registered twice; every test of the command line would fail
@@ -90,7 +90,7 @@ func (a *app) addFlagCompletions(root *cobra.Command) {
 		}
 		cmd.PersistentFlags().VisitAll(register)
 		cmd.LocalNonPersistentFlags().VisitAll(register)
-	})
+	}
 }
 
 // flagCompletion is what completes a flag. By default a flag is completed with files only if its value is one.

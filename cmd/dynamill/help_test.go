@@ -6,16 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 )
 
 // commandPaths names all commands behind "dynamill".
 func commandPaths() (paths []string) {
-	commandline.EachCommand((&app{}).rootCommand(), func(cmd *cobra.Command) {
+	for _, cmd := range commandline.Commands((&app{}).rootCommand()) {
 		paths = append(paths, strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), "dynamill")))
-	})
+	}
 	return paths
 }
 

@@ -108,10 +108,10 @@ func readConfiguration(path string, root *cobra.Command) (map[string][]string, e
 func FlagsOf(root *cobra.Command) map[string]bool {
 	known := map[string]bool{}
 	note := func(flag *pflag.Flag) { known[flag.Name] = known[flag.Name] || Configurable(flag.Name) }
-	EachCommand(root, func(cmd *cobra.Command) {
+	for _, cmd := range Commands(root) {
 		cmd.Flags().VisitAll(note)
 		cmd.PersistentFlags().VisitAll(note)
-	})
+	}
 	return known
 }
 

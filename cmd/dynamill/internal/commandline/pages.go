@@ -28,26 +28,22 @@ var (
 )
 
 // WriteAll writes the pages of a command and all below it. The page of the first one ends with more text.
-func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, failed error) {
+func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, fmt.Errorf("making the folder of the pages: %w", err)
 	}
 	root.Long += "\n\n" + indented(strings.TrimSpace(more))
-	EachCommand(root, func(cmd *cobra.Command) {
-		if failed != nil {
-			return
-		}
+	for _, cmd := range Commands(root) {
 		var page bytes.Buffer
 		cmd.DisableAutoGenTag = true // it would carry the date
-		if failed = f.write(cmd, &page); failed != nil {
-			return
+		if err = f.write(cmd, &page); err == nil {
+			name := strings.ReplaceAll(cmd.CommandPath(), " ", f.separator) + f.ending
+			err = os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644)
 		}
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", f.separator) + f.ending
-		failed = os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644)
+		if err != nil {
+			return written, fmt.Errorf("writing the pages: %w", err)
+		}
 		written++
-	})
-	if failed != nil {
-		return written, fmt.Errorf("writing the pages: %w", failed)
 	}
 	return written, nil
 }
