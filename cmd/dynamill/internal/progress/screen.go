@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -151,26 +152,19 @@ func Show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() 
 	if screen.terminal {
 		interval = screenInterval
 	}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	var meter Meter
 	meter.Add(time.Now(), take())
-	for {
-		select {
-		case <-ctx.Done():
-			screen.Show("")
-			return
-		case at := <-ticker.C:
-			s := take()
-			e := meter.Add(at, s)
-			switch {
-			case screen.terminal:
-				screen.Show(Line(s, e, screen.Width()))
-			case !s.Unchanged:
-				logger.Info(s.Message, Attributes(s, e)...)
-			}
+	for pace.Sleep(ctx, interval) == nil {
+		s := take()
+		e := meter.Add(time.Now(), s)
+		switch {
+		case screen.terminal:
+			screen.Show(Line(s, e, screen.Width()))
+		case !s.Unchanged:
+			logger.Info(s.Message, Attributes(s, e)...)
 		}
 	}
+	screen.Show("")
 }
 
 // Start is Show beside the caller's own work. The returned function ends it and
