@@ -44,8 +44,8 @@ func TestHelpOfEachCommandHasExampleAndCost(t *testing.T) {
 			}
 		}
 	}
+	known := slices.Concat(paths, []string{"", "dynamill", "help", "configuration", "deployment", "exit codes"})
 	for _, text := range helpTexts.Templates() {
-		known := append(paths, "", "dynamill", "help", "configuration", "deployment", "exit codes")
 		if !slices.Contains(known, text.Name()) {
 			t.Errorf("there is a text of %q, which is not a command", text.Name())
 		}

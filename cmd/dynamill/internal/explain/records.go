@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
-// RecordsMax is the most records that one file may hold (the most that Lambda delivers at once).
-const RecordsMax = 10_000
+// recordsMax is the most records that one file may hold (the most that Lambda delivers at once).
+const recordsMax = 10_000
 
 // A record is read as people have it in a file. The reading is strict where a slip would change what a record means
 // (types, images, keys) and says where the slip is. It passes over fields that say nothing about the change, because
@@ -36,8 +36,7 @@ const labelUnknown = "unknown"
 type Table struct{ Partition, Sort string }
 
 // Decode reads all records in src, in their order: a Lambda event, the answer of GetRecords (as the aws command prints
-// it), a list of records or a single one. An error names the record
-// and the place in it.
+// it), a list of records or a single one. An error names the record and the place in it.
 func Decode(src []byte, table Table) ([]change.Record, error) {
 	raws, err := split(src)
 	if err != nil {
@@ -46,8 +45,8 @@ func Decode(src []byte, table Table) ([]change.Record, error) {
 	if len(raws) == 0 {
 		return nil, errors.New("there is no record in it")
 	}
-	if len(raws) > RecordsMax {
-		return nil, fmt.Errorf("it holds %d records, more than %d", len(raws), RecordsMax)
+	if len(raws) > recordsMax {
+		return nil, fmt.Errorf("it holds %d records, more than %d", len(raws), recordsMax)
 	}
 	records := make([]change.Record, len(raws))
 	for i, raw := range raws {
