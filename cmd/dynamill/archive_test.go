@@ -17,7 +17,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/explain"
 	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/archive"
 )
@@ -39,7 +39,7 @@ func archivedRecords(t *testing.T, dir string) []change.Record {
 		lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			read, err := recordjson.Decode(lines.Bytes(), recordjson.Table{Partition: "pk", Sort: "sk"})
+			read, err := explain.Decode(lines.Bytes(), explain.Table{Partition: "pk", Sort: "sk"})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}

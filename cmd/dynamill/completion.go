@@ -32,115 +32,97 @@ const (
 // A completion returns the words that a shell offers. If it fails, it returns none and prints nothing.
 type completion = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// fixedChoices are the values of flags that take one of a few.
-var fixedChoices = map[string][]string{
-	"log-level": {"debug", "info", "warn", "error"},
-	"color":     {output.ColorAuto, output.ColorAlways, output.ColorNever},
-	"arch":      {"arm64", "x86_64"},
-	"endpoint":  {"http://localhost:8000"},
+// filesOf completes with files of these endings.
+func filesOf(endings ...string) completion {
+	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// openChoices are suggestions for flags that take other values, too. Some are only the beginning of a value.
-var openChoices = map[string][]string{
-	"from": {replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys + "//",
-		replaying.FromKeys + "-", replaying.FromParked},
-	"rules-from": {template.RulesInZip, template.RulesInline, "s3://", "ssm:"},
+// folders completes with folders.
+var folders = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+
+// choice completes with the values of a flag that takes one of a few.
+func choice(values ...string) completion {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// beginnings completes with values some of which are only the beginning of one.
+func beginnings(values ...string) completion {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 }
 
 func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
-	return &cobra.Command{
-		Use:   "completion {bash | zsh | fish | powershell}",
-		Short: "Writes a script with which a shell completes commands, flags, tables and rules",
-		Long: "Writes the script to standard output. To load it in every new shell:\n\n" +
-			"    bash  dynamill completion bash > ~/.local/share/bash-completion/completions/dynamill\n" +
-			"    zsh   dynamill completion zsh > \"${fpath[1]}/_dynamill\"\n" +
-			"    fish  dynamill completion fish > ~/.config/fish/completions/dynamill.fish\n\n" +
-			"bash needs the package bash-completion, zsh `autoload -U compinit; compinit` in ~/.zshrc. Names of tables come from\n" +
-			"ListTables, within two seconds, with the --endpoint and --region that are typed or set; names of rules from the rule file.",
-		Example:   "  source <(dynamill completion bash)",
-		ValidArgs: shells,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return ending.Invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			out, root := printable.Under(a.out.Stdout), cmd.Root() // a script is data
-			var err error
-			switch args[0] {
-			case "bash":
-				err = root.GenBashCompletionV2(out, true)
-			case "zsh":
-				err = root.GenZshCompletion(out)
-			case "fish":
-				err = root.GenFishCompletion(out, true)
-			default:
-				err = root.GenPowerShellCompletionWithDesc(out)
-			}
-			if err != nil {
-				return fmt.Errorf("writing the script: %w", err)
-			}
-			return nil
-		},
-	}
-}
-
-// addCompletions tells every command and flag what completes it. By default a flag is
-// completed with files only if its value is one.
-func (a *app) addCompletions(root *cobra.Command) {
-	must(root.RegisterFlagCompletionFunc("table", a.offering(a.tableNames)))
-	commandline.EachCommand(root, func(cmd *cobra.Command) {
-		local := func(flag *pflag.Flag) { a.addFlagCompletion(cmd, flag) }
-		cmd.PersistentFlags().VisitAll(local)
-		cmd.LocalNonPersistentFlags().VisitAll(local)
-		if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
-			return
+	shell := func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 || !slices.Contains(shells, args[0]) {
+			return ending.Invalid("name the shell: `dynamill completion bash`, or one of %s", strings.Join(shells, ", "))
 		}
-		switch path := commandline.PathBehindRoot(cmd); {
-		case path == "check":
-			cmd.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-		case path == "explain":
-			cmd.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"json", "ndjson", "gz"}, cobra.ShellCompDirectiveFilterFileExt)
-		case strings.HasPrefix(path, "docs "):
-			cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-		case path == "parked show", path == "parked retry", path == "parked discard":
-			cmd.ValidArgsFunction = a.offering(a.parkedIDs)
+		return nil
+	}
+	command := newCommand("completion", shell, func(cmd *cobra.Command, args []string) error {
+		out, root := printable.Under(a.out.Stdout), cmd.Root() // a script is data
+		var err error
+		switch args[0] {
+		case "bash":
+			err = root.GenBashCompletionV2(out, true)
+		case "zsh":
+			err = root.GenZshCompletion(out)
+		case "fish":
+			err = root.GenFishCompletion(out, true)
 		default:
-			cmd.ValidArgsFunction = cobra.NoFileCompletions
+			err = root.GenPowerShellCompletionWithDesc(out)
 		}
+		if err != nil {
+			return fmt.Errorf("writing the script: %w", err)
+		}
+		return nil
 	})
+	command.ValidArgs = shells
+	return command
 }
 
-func (a *app) addFlagCompletion(cmd *cobra.Command, flag *pflag.Flag) {
-	if _, known := cmd.GetFlagCompletionFunc(flag.Name); known {
-		return
+// addFlagCompletions tells every flag what completes it.
+func (a *app) addFlagCompletions(root *cobra.Command) {
+	for _, cmd := range commandline.Commands(root) {
+		register := func(flag *pflag.Flag) {
+			if err := cmd.RegisterFlagCompletionFunc(flag.Name, a.flagCompletion(flag)); err != nil {
+				panic(err) // it is registered twice; every test of the command line would fail
+			}
+		}
+		cmd.PersistentFlags().VisitAll(register)
+		cmd.LocalNonPersistentFlags().VisitAll(register)
 	}
-	var complete completion = cobra.NoFileCompletions
-	value, _ := pflag.UnquoteUsage(flag)
-	switch {
-	case flag.Name == "rule":
-		complete = a.offering(a.ruleNames)
-	case fixedChoices[flag.Name] != nil:
-		complete = cobra.FixedCompletions(fixedChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp)
-	case openChoices[flag.Name] != nil:
-		complete = cobra.FixedCompletions(openChoices[flag.Name], cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
-	case flag.Name == "rules", flag.Name == "former-rules", flag.Name == commandline.ConfigurationFlag:
-		complete = cobra.FixedCompletions([]cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
-	case value == "folder":
-		complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-	case value == "file", value == "zip":
-		return // any file
-	}
-	must(cmd.RegisterFlagCompletionFunc(flag.Name, complete))
 }
 
-// must ends the program if a completion is registered twice. A test of the command line would fail first.
-func must(err error) {
-	if err != nil {
-		panic(err)
+// flagCompletion is what completes a flag. By default a flag is completed with files only if its value is one.
+func (a *app) flagCompletion(flag *pflag.Flag) completion {
+	switch flag.Name {
+	case "table":
+		return a.offering(a.tableNames)
+	case "rule":
+		return a.offering(a.ruleNames)
+	case "log-level":
+		return choice("debug", "info", "warn", "error")
+	case "color":
+		return choice(output.ColorAuto, output.ColorAlways, output.ColorNever)
+	case "arch":
+		return choice("arm64", "x86_64")
+	case "endpoint":
+		return choice("http://localhost:8000")
+	case "from":
+		return beginnings(replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys+"//",
+			replaying.FromKeys+"-", replaying.FromParked)
+	case "rules-from":
+		return beginnings(template.RulesInZip, template.RulesInline, "s3://", "ssm:")
+	case "rules", "former-rules", commandline.ConfigurationFlag:
+		return filesOf("yaml", "yml")
 	}
+	switch value, _ := pflag.UnquoteUsage(flag); value {
+	case "folder":
+		return folders
+	case "file", "zip":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault) // any file
+	}
+	return cobra.NoFileCompletions
 }
 
 // offering completes with names that are found in time, with the flags as a start of the command would have them.

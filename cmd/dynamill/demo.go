@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/printable"
@@ -15,31 +16,23 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	names := demo.Names()
-	return &cobra.Command{
-		Use:   "demo [EXAMPLE]",
-		Short: "Shows an example at work, in memory",
-		Long: "Runs an example end to end in memory, without AWS: writes items, follows the stream, shows base and derived\n" +
-			"items before and after each step and what it cost, and verifies at the end that nothing drifts.\n\n" +
-			"Examples: " + strings.Join(names, ", ") + ".",
-		Example:   "  dynamill demo\n  dynamill demo " + names[len(names)-1],
-		ValidArgs: names,
-		Args:      cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			example := demo.Default
-			if len(args) == 1 {
-				example = args[0]
-			}
-			if !slices.Contains(names, example) {
-				return ending.Invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
-			}
-			err := demo.Run(cmd.Context(), example, printable.Under(a.out.Stdout), a.out.Coloured(a.out.Stdout)) // it escapes what it shows itself
-			switch {
-			case errors.Is(err, demo.ErrDrift):
-				return &ending.Failure{Code: ending.ExitDrift, Err: err}
-			case err != nil:
-				return fmt.Errorf("running the demo: %w", err)
-			}
-			return nil
-		},
-	}
+	command := newCommand("demo", commandline.Arguments(0, 1), func(cmd *cobra.Command, args []string) error {
+		example := demo.Default
+		if len(args) == 1 {
+			example = args[0]
+		}
+		if !slices.Contains(names, example) {
+			return ending.Invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
+		}
+		err := demo.Run(cmd.Context(), example, printable.Under(a.out.Stdout), a.out.Coloured(a.out.Stdout)) // it escapes what it shows itself
+		switch {
+		case errors.Is(err, demo.ErrDrift):
+			return &ending.Failure{Code: ending.ExitDrift, Err: err}
+		case err != nil:
+			return fmt.Errorf("running the demo: %w", err)
+		}
+		return nil
+	})
+	command.ValidArgs = names
+	return command
 }

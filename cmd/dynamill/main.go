@@ -1,7 +1,7 @@
 // Command dynamill keeps derived data in a DynamoDB single table true.
 //
-// It has one file for each command: flags, texts and wiring. What a command does lives in the rooms below
-// internal, which a test can call without a process. It may import every room; nothing imports it. Results
+// It has one file for each command: flags and wiring. What --help says stands in help.txt. What a command does lives in
+// the rooms below internal, which a test can call without a process. It may import every room; nothing imports it. Results
 // go to standard output, progress and logs to standard error, and the exit code says what kind of ending it
 // was (internal/ending).
 package main
@@ -57,78 +57,36 @@ type app struct {
 	typed       map[string]bool // flags that stand on the command line itself
 }
 
-const longHelp = `dynamill keeps derived data in a DynamoDB single table true.
-
-You declare in one rule file which attributes are copies, which are counts and
-sums, and which items mirror others. dynamill follows the table's stream and
-keeps them in step with their sources: after renames, deletes, duplicates,
-crashes and restarts.`
-
-const rootExamples = `  dynamill demo                                  # see it work, in memory, without AWS
-  dynamill check                                 # is dynamill.yaml right, and what does each rule cost?
-  dynamill check --table app                     # which items of the table are of which entity?
-  dynamill run --table app                       # follow the stream until stopped
-  dynamill run --table app --drain               # catch up with the stream, then end
-  dynamill plan --table app                      # what would a changed rule file do to the table?
-  dynamill replay --table app                    # apply the rules to what is in the table already
-  dynamill verify --table app                    # is everything derived what it should be?
-  dynamill run --table app --endpoint http://localhost:8000`
-
-const exitCodeHelp = `
-Exit codes:
-  0  done
-  1  failed while running
-  2  invalid input: rules, flags or arguments
-  3  environment: no table, no stream, no credentials, no permission, endpoint not reachable
-  4  drift found
-  5  undecided: verify proved no drift, and could not compare everything
-`
-
 func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "dynamill",
-		Short:         "Keeps derived data in a DynamoDB single table true",
-		Long:          longHelp,
-		Example:       rootExamples,
-		Args:          commandline.NoArguments,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Name() == cobra.ShellCompRequestCmd {
-				return nil // completions read environment and configuration file themselves, in silence
-			}
-			a.typed = map[string]bool{}
-			cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
-			if err := commandline.Configure(cmd, os.Getenv); err != nil {
-				return err
-			}
-			if err := a.checkOptions(); err != nil {
-				return err
-			}
-			a.started = true
-			return nil
-		},
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-	}
-	root.SetUsageTemplate(root.UsageTemplate() + exitCodeHelp)
+	help := helpCommand()
+	root := newGroup("dynamill", help, a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(),
+		a.replayCommand(), a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(),
+		a.completionCommand(), a.docsCommand())
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRunE = a.start
+	root.CompletionOptions = cobra.CompletionOptions{DisableDefaultCmd: true}
+	root.SetUsageTemplate(root.UsageTemplate() + "\n" + helpText("exit codes") + "\n")
 	root.SetFlagErrorFunc(commandline.FlagError)
 	commandline.RefuseHelp(root, &a.refusedHelp)
-	help := helpCommand()
 	root.SetHelpCommand(help)
-	root.AddCommand(help)
 	addVersionFlag(root)
 	a.addOptions(root.PersistentFlags())
-	root.AddCommand(a.demoCommand(), a.checkCommand(), a.explainCommand(), a.planCommand(), a.runCommand(), a.replayCommand(),
-		a.verifyCommand(), a.statusCommand(), a.parkedCommand(), a.infraCommand(), a.versionCommand(), a.completionCommand(), a.docsCommand())
-	commandline.EachCommand(root, func(cmd *cobra.Command) {
-		if cmd.Args != nil {
-			cmd.Args = commandline.PlainArguments(cmd.Args)
-		}
-	})
-	commandline.AddCosts(root, costs)
-	a.addCompletions(root)
+	a.addFlagCompletions(root)
 	return root
+}
+
+// start reads the flags that the command line does not have, before a command's own code begins.
+func (a *app) start(cmd *cobra.Command, _ []string) error {
+	if cmd.Name() == cobra.ShellCompRequestCmd {
+		return nil // completions read environment and configuration file themselves, in silence
+	}
+	a.typed = map[string]bool{}
+	cmd.Flags().Visit(func(flag *pflag.Flag) { a.typed[flag.Name] = true })
+	if err := cmp.Or(commandline.Configure(cmd, os.Getenv), a.checkOptions()); err != nil {
+		return err
+	}
+	a.started = true
+	return nil
 }
 
 // addOptions adds the flags that mean the same in every command.

@@ -24,29 +24,10 @@ func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
 
 func (a *app) replayCommand() *cobra.Command {
 	var options replaying.Options
-	command := &cobra.Command{
-		Use:   "replay",
-		Short: "Applies the rules to what is in the table",
-		Long: "Brings changed rules into force over all items; where they are in force, brings every item to what the rules ask\n" +
-			"for, and cleans up after items that have vanished. Items that are right cost reads and no writes. The stream may be\n" +
-			"followed at the same time: whatever comes is derived from the item as it is now.\n\n" +
-			"Several processes started alike share the work. The first SIGINT or SIGTERM stops within seconds; the same command\n" +
-			"goes on from there, also after a kill. A replay that has ended begins anew, and so does one left for a day.\n\n" +
-			"Where the rule file changes or removes rules in force, it says so and asks before it carries that out; without a\n" +
-			"terminal it wants --yes. `dynamill plan` says the same without doing anything.\n\n" + commandline.ConfigurationHelp,
-		Example: "  dynamill replay --table app\n" +
-			"  dynamill replay --table app --dry-run\n" +
-			"  dynamill replay --table app --rule member-count --rate 200 --read-rate 1000\n" +
-			"  dynamill replay --table app --from s3://backups/AWSDynamoDB/01693685827463-2d8752fd\n" +
-			"  dynamill replay --table app --from archive:///var/lib/dynamill/archive\n" +
-			"  grep -o 'USER#[0-9]*/PROFILE' errors.log | dynamill replay --table app --from keys:-\n" +
-			"  dynamill replay --table app --from parked",
-		Args:    cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed["segments"]) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return replaying.Run(cmd.Context(), &a.out, &a.settings, options)
-		},
-	}
+	command := newCommand("replay", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return replaying.Run(cmd.Context(), &a.out, &a.settings, options)
+	})
+	command.PreRunE = func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed["segments"]) }
 	addReplayFlags(command.Flags(), &options)
 	return command
 }

@@ -28,29 +28,10 @@ func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 
 func (a *app) runCommand() *cobra.Command {
 	var options follow.Options
-	command := &cobra.Command{
-		Use:   "run",
-		Short: "Follows the table's stream and keeps what the rules derive true",
-		Long: "Follows the table's stream until it is stopped. Several processes may do so at once: they divide the stream's\n" +
-			"shards between them, and those of one that dies go to the others after --lease-term. Rules that are new to the\n" +
-			"table are seeded from what is in it once what the stream held is applied. Two tables are created where they are\n" +
-			"missing: TABLE-dynamill for dynamill's state and TABLE-dynamill-leases for how far the stream is done.\n" +
-			"--state-table NAME makes them NAME and NAME-leases.\n\n" +
-			"The first SIGINT or SIGTERM stops gracefully: what is in flight is finished and checkpointed. A second one\n" +
-			"aborts; whatever a process leaves behind, the next one takes up, and nothing is applied twice.\n\n" +
-			"With --listen a state that only a person can end (the table is deleted, its stream disabled or replaced, records\n" +
-			"lost) does not end the process: it stays up and says so until it is stopped. docs/operations.md lists the\n" +
-			"states and the metrics.\n\n" + commandline.ConfigurationHelp,
-		Example: "  dynamill run --table app\n" +
-			"  dynamill run --table app --drain --drain-timeout 10m --json\n" +
-			"  dynamill run --table app --listen 127.0.0.1:9464 --max-write-rate 500\n" +
-			"  dynamill run --table app --endpoint http://localhost:8000",
-		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return options.Check(cmd.Flags().Changed("drain-timeout")) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return follow.Run(cmd.Context(), &a.out, &a.settings, options)
-		},
-	}
+	command := newCommand("run", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return follow.Run(cmd.Context(), &a.out, &a.settings, options)
+	})
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return options.Check(cmd.Flags().Changed("drain-timeout")) }
 	addRunFlags(command.Flags(), &options)
 	return command
 }

@@ -33,30 +33,11 @@ func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 
 func (a *app) verifyCommand() *cobra.Command {
 	var options verifying.Options
-	command := &cobra.Command{
-		Use:   "verify",
-		Short: "Compares what is derived with what it should be, and mends it if asked to",
-		Long: "Reads the whole table and the state table, works out what everything derived should be, and lists the\n" +
-			"differences: missing, wrong and surplus copies, mirror items, aggregates, ledger entries, references,\n" +
-			"locators and parked records. It writes nothing without --repair, and may run beside `dynamill run` or the function.\n\n" +
-			"A scan is no snapshot, and what has just been written is not derived yet. So every difference is looked at again:\n" +
-			"it counts as drift only if it stands for --settle and no record that is still to be applied could be the cause.\n" +
-			"verify waits for that up to --wait after its scan; a --wait below twice --settle is too short to prove drift.\n\n" +
-			"It ends with 0 if it compared everything that it was asked for and nothing drifts, with 4 if drift is proven (with\n" +
-			"--repair: and left), and with 5 if none is proven and something is open: a difference stayed undecided, is left out\n" +
-			"because something is parked, or belongs to a rule that is still being brought into force or taken back. A sample\n" +
-			"(--sample) or some rules (--rule) that are right end with 0, and the text says that it was not everything.\n\n" +
-			"With --json every difference is a line, and the last line is the summary, with the outcome as a word:\n" +
-			"clean, drift or undecided.\n\n" + commandline.ConfigurationHelp,
-		Example: "  dynamill verify --table app\n  dynamill verify --table app --sample 1% --json\n  dynamill verify --table app --repair " +
-			"--rate 100",
-		Args: cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return options.Check(cmd.Flags().Changed("sample-seed"), a.typed)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return verifying.Run(cmd.Context(), &a.out, &a.settings, options)
-		},
+	command := newCommand("verify", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return verifying.Run(cmd.Context(), &a.out, &a.settings, options)
+	})
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		return options.Check(cmd.Flags().Changed("sample-seed"), a.typed)
 	}
 	addVerifyFlags(command.Flags(), &options)
 	return command

@@ -20,10 +20,8 @@ import (
 var kindRooms = append([]string{"./internal/projections/internal/kinds", "./internal/architecture", "./examples", "./docs"},
 	verification...)
 
-// kindTexts are files of command texts and of documents. Help names the kinds to people.
-var kindTexts = []string{
-	"cmd/dynamill/costs.go", "cmd/dynamill/main.go", "cmd/dynamill/parked.go", "cmd/dynamill/plan.go", "cmd/dynamill/verify.go",
-}
+// kindTexts are files with texts of flags. Help names the kinds to people.
+var kindTexts = []string{"cmd/dynamill/verify.go"}
 
 // All that is known of a kind of rule stands in the folder of its family. The list, internal/projections/internal/kinds/kinds.go,
 // is the one file outside these folders that names a kind.

@@ -49,7 +49,7 @@ const command = "./cmd/dynamill/internal/"
 
 // commandLevels are the rooms of the command from the bottom up. A room may import those below its level only.
 var commandLevels = [][]string{
-	{command + "build", command + "demo", command + "ending", command + "progress", command + "recordjson"},
+	{command + "demo", command + "ending", command + "progress"},
 	{command + "commandline", command + "output", command + "settings"},
 	{command + "environment", command + "explain", command + "report", command + "template"},
 	{command + "followed", command + "session"},

@@ -10,16 +10,17 @@ import (
 
 // Explanation says what one record means to a rule set.
 type Explanation struct {
-	Old, New  string // entity of each image; "" if there is none
-	Unmatched bool   // neither image is of an entity
-	Lines     []ExplainLine
+	Old       string        `json:"oldEntity,omitempty"` // of the old image; "" if there is none
+	New       string        `json:"newEntity,omitempty"` // of the new image; "" if there is none
+	Unmatched bool          `json:"unmatched"`           // neither image is of an entity
+	Lines     []ExplainLine `json:"rules"`
 }
 
 // ExplainLine is one effect of a record.
 type ExplainLine struct {
-	Rule   string
-	Effect string // what the record changes
-	Write  string // what the engine would write, as far as the record alone can tell
+	Rule   string `json:"rule"`
+	Effect string `json:"effect"` // what the record changes
+	Write  string `json:"write"`  // what the engine would write, as far as the record alone can tell
 }
 
 // Explain plans one record as Process would on a table whose rules are all
@@ -30,7 +31,7 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 		ids[r] = r.Name
 	}
 	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
-	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New)}
+	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New), Lines: []ExplainLine{}}
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.Plan([]change.Record{rec})
 	if mv := pl.Moves.Of(rec.Key); mv != nil {

@@ -51,9 +51,9 @@ type InspectedRule struct {
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.
 type InspectedSeeding struct {
 	// "derive" derives what the items ask for, "show" then writes aggregates; "clean" and "sweep" take back what former rules wrote
-	Phase string
-	Level int   // of the rules that the scan is for; -1 for all
-	Items int64 // seen in this scan, to the last place that was saved
+	Phase string `json:"phase"`
+	Level int    `json:"level"` // of the rules that the scan is for; -1 for all
+	Items int64  `json:"items"` // seen in this scan, to the last place that was saved
 }
 
 // InspectedTask is what is left of a large fan-out.

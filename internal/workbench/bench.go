@@ -2,7 +2,7 @@
 // with a table and its stream, the engine, and the stream reader between them.
 // Examples, tests and the demonstration write to the table as an application
 // would, let the engine follow the stream, kill it, and look at the result and
-// at what it cost. It imports dynamosim, projections, streamreader, rules,
+// at what it cost. It imports dynamosim, projections, streamreader, tablescan, rules,
 // change and internal/attributes.
 package workbench
 
@@ -28,6 +28,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/streamreader"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // The names of the two tables: the application's and the engine's own.
@@ -149,23 +150,17 @@ func (b *Bench) write(doing string, f func() error) error {
 // Items returns all items of the table, in the order of their keys.
 func (b *Bench) Items(ctx context.Context) ([]change.Item, error) {
 	var items []change.Item
-	in := &dynamodb.ScanInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true)}
-	for {
-		out, err := b.sim.Scan(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("reading the table: %w", err)
-		}
-		for _, item := range out.Items {
-			items = append(items, attributes.ItemFromTable(item))
-		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			break
-		}
+	scan := tablescan.Table{Client: b.sim, TableName: TableName, Segments: 1}
+	err := scan.Each(ctx, func(item change.Item) error {
+		items = append(items, item)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the table: %w", err)
 	}
-	partition, sort := b.set.Table.PartitionKey, b.set.Table.SortKey
 	slices.SortFunc(items, func(x, y change.Item) int {
-		return cmp.Or(cmp.Compare(x.Lookup(partition).Text(), y.Lookup(partition).Text()),
-			cmp.Compare(x.Lookup(sort).Text(), y.Lookup(sort).Text()))
+		one, other := b.set.Table.KeyOf(x), b.set.Table.KeyOf(y)
+		return cmp.Or(cmp.Compare(one.Partition, other.Partition), cmp.Compare(one.Sort, other.Sort))
 	})
 	return items, nil
 }

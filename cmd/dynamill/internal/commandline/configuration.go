@@ -1,6 +1,6 @@
 // Package commandline is what every command line has beside its command: refusals that name what was
-// likely meant, values of flags from the environment and from a file, the block of costs in a help text,
-// and the pages that are made of the help. It imports ending and internal/printable.
+// likely meant, values of flags from the environment and from a file, and the pages that are made of the
+// help. It imports ending and internal/printable.
 package commandline
 
 import (
@@ -23,11 +23,6 @@ const (
 	configurationPrefix = "DYNAMILL_" // of the environment variable of every flag
 	configurationMax    = 1 << 20     // bytes of the file
 )
-
-// ConfigurationHelp says in a help text where values of flags come from.
-const ConfigurationHelp = `Every flag can be given in three ways, of which the first counts: on the command line; as environment variable
-DYNAMILL_ and its name (DYNAMILL_READY_LAG for --ready-lag); in the YAML file of --config or DYNAMILL_CONFIG, whose
-keys are the flags' names (ready-lag: 2m).`
 
 // VariableOf names the environment variable of a flag.
 func VariableOf(flag string) string {
@@ -113,10 +108,10 @@ func readConfiguration(path string, root *cobra.Command) (map[string][]string, e
 func FlagsOf(root *cobra.Command) map[string]bool {
 	known := map[string]bool{}
 	note := func(flag *pflag.Flag) { known[flag.Name] = known[flag.Name] || Configurable(flag.Name) }
-	EachCommand(root, func(cmd *cobra.Command) {
+	for _, cmd := range Commands(root) {
 		cmd.Flags().VisitAll(note)
 		cmd.PersistentFlags().VisitAll(note)
-	})
+	}
 	return known
 }
 

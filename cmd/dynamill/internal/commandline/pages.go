@@ -2,7 +2,6 @@ package commandline
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,26 +28,22 @@ var (
 )
 
 // WriteAll writes the pages of a command and all below it. The page of the first one ends with more text.
-func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, failed error) {
+func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, fmt.Errorf("making the folder of the pages: %w", err)
 	}
 	root.Long += "\n\n" + indented(strings.TrimSpace(more))
-	EachCommand(root, func(cmd *cobra.Command) {
-		if failed != nil {
-			return
-		}
+	for _, cmd := range Commands(root) {
 		var page bytes.Buffer
 		cmd.DisableAutoGenTag = true // it would carry the date
-		if failed = f.write(cmd, &page); failed != nil {
-			return
+		if err = f.write(cmd, &page); err == nil {
+			name := strings.ReplaceAll(cmd.CommandPath(), " ", f.separator) + f.ending
+			err = os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644)
 		}
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", f.separator) + f.ending
-		failed = os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644)
+		if err != nil {
+			return written, fmt.Errorf("writing the pages: %w", err)
+		}
 		written++
-	})
-	if failed != nil {
-		return written, fmt.Errorf("writing the pages: %w", failed)
 	}
 	return written, nil
 }
@@ -57,84 +52,25 @@ func (f PageForm) WriteAll(root *cobra.Command, dir, more string) (written int, 
 var noDate = time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func manPage(cmd *cobra.Command, page *bytes.Buffer) error {
-	header := &doc.GenManHeader{Section: "1", Source: "dynamill", Manual: "dynamill", Date: &noDate}
+	date := noDate
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
 			return fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
 		}
-		date := time.Unix(seconds, 0).UTC()
-		header.Date = &date
+		date = time.Unix(seconds, 0).UTC()
 	}
 	var raw bytes.Buffer
+	header := &doc.GenManHeader{Section: "1", Source: "dynamill", Manual: "dynamill", Date: &date}
 	if err := doc.GenMan(cmd, header, &raw); err != nil {
 		return err
 	}
-	if header.Date == &noDate {
-		page.Write(bytes.Replace(raw.Bytes(), []byte(noDate.Format("Jan 2006")), nil, 1))
-		return nil
-	}
-	page.Write(raw.Bytes())
+	page.Write(bytes.Replace(raw.Bytes(), []byte(noDate.Format("Jan 2006")), nil, 1))
 	return nil
 }
 
 // indented is a text as a block of Markdown.
 func indented(text string) string {
-	return CostIndent + strings.ReplaceAll(text, "\n", "\n"+CostIndent)
-}
-
-// Cost is what the help of a command says about its effects.
-type Cost struct {
-	Reads, Writes, Costs string
-	Creates              string // "": nothing
-}
-
-// Offline is the cost of a command that sends no AWS request.
-func Offline(reads, writes string) Cost {
-	return Cost{Reads: reads, Writes: writes, Costs: "nothing; it sends no AWS request"}
-}
-
-// The form of a block of costs.
-const (
-	costColumns = 110 // of a line of help
-	CostIndent  = "    "
-)
-
-// Text is the block at the end of a command's description. Its indent makes it a
-// block in man pages, too.
-func (c Cost) Text() string {
-	const label = 10 // columns
-	var lines []string
-	for _, block := range [][2]string{{"Reads:", c.Reads}, {"Writes:", c.Writes}, {"Creates:", cmp.Or(c.Creates, "nothing")},
-		{"Costs:", c.Costs}} {
-		line := fmt.Sprintf("%s%-*s", CostIndent, label-1, block[0])
-		for _, word := range strings.Fields(block[1]) {
-			if len(line)+1+len(word) > costColumns {
-				lines = append(lines, line)
-				line = strings.Repeat(" ", len(CostIndent)+label-1)
-			}
-			line += " " + word
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// AddCosts puts what each command reads, writes and costs into its help.
-func AddCosts(root *cobra.Command, costs map[string]Cost) {
-	EachCommand(root, func(cmd *cobra.Command) {
-		found, ok := costs[PathBehindRoot(cmd)]
-		if !ok {
-			return
-		}
-		if cmd.Long == "" {
-			cmd.Long = cmd.Short + "."
-		}
-		cmd.Long += "\n\n" + found.Text()
-	})
-}
-
-// PathBehindRoot is a command's path without the name of the program.
-func PathBehindRoot(cmd *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
+	const indent = "    "
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }

@@ -48,22 +48,14 @@ func hinted(nearest string) string {
 	return ": did you mean " + nearest + "?"
 }
 
-// PlainArguments puts into words why a command does not take its arguments.
-func PlainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+// Arguments refuses fewer or more arguments.
+func Arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		err := check(cmd, args)
-		var known *ending.Failure
-		switch {
-		case err == nil, errors.As(err, &known):
-			return err
-		case strings.HasPrefix(err.Error(), "unknown command "): // cobra.NoArgs
-			return NoArguments(cmd, args)
+		if least <= len(args) && len(args) <= most {
+			return nil
 		}
-		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") { // cobra.ExactArgs and the like
-			return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"),
-				cmd.UseLine())
-		}
-		return ending.Invalid("%w; `%s --help` shows how it is used", err, cmd.CommandPath())
+		return ending.Invalid("`%s` does not take %s: it is used as `%s`", cmd.CommandPath(), printable.Counted(len(args), "argument"),
+			cmd.UseLine())
 	}
 }
 
@@ -79,13 +71,12 @@ func nearestCommand(group *cobra.Command, name string) string {
 	if best := nearest(name, names); best != "" {
 		return fmt.Sprintf("`%s %s`", group.CommandPath(), best)
 	}
-	hint := ""
-	EachCommand(group.Root(), func(cmd *cobra.Command) {
-		if hint == "" && cmd.Name() == name && cmd.Parent() != group && cmd.HasParent() {
-			hint = "`" + cmd.CommandPath() + "`"
+	for _, cmd := range Commands(group.Root()) {
+		if cmd.Name() == name && cmd.Parent() != group && cmd.HasParent() {
+			return "`" + cmd.CommandPath() + "`"
 		}
-	})
-	return hint
+	}
+	return ""
 }
 
 // nearest is the candidate that a misspelled word is likely meant to be; "" if none is near.
@@ -103,14 +94,15 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// EachCommand calls visit for a command and all below it, but not for hidden ones.
-func EachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
-	visit(cmd)
+// Commands are a command and all below it, without hidden ones.
+func Commands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
-			EachCommand(sub, visit)
+			all = append(all, Commands(sub)...)
 		}
 	}
+	return all
 }
 
 // FlagError says of a flag that a command does not have which one is nearest, or
@@ -139,11 +131,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // ownersOf names the commands that have a flag of this name.
 func ownersOf(root *cobra.Command, flag string) (owners []string) {
-	EachCommand(root, func(cmd *cobra.Command) {
-		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil && cmd != root {
+	for _, cmd := range Commands(root)[1:] {
+		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil {
 			owners = append(owners, "`"+cmd.CommandPath()+"`")
 		}
-	})
+	}
 	slices.Sort(owners)
 	return owners
 }

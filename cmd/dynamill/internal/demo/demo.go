@@ -107,6 +107,16 @@ func (p *play) firstRun(ctx context.Context) error {
 	p.title("Before", fmt.Sprintf("%d items, written by the application alone.", len(before)))
 	p.show(before)
 	p.bench.Usage() // what the items cost before does not count here
+	p.paper.blank()
+	p.number("The first run", "dynamill derives what these items ask for.")
+	if err := p.follow(ctx, before); err != nil {
+		return err
+	}
+	return p.paper.flush()
+}
+
+// follow lets dynamill follow the stream, and shows what it makes of the items and what that costs.
+func (p *play) follow(ctx context.Context, before snapshot) error {
 	if err := p.bench.Drain(ctx); err != nil {
 		return err
 	}
@@ -114,11 +124,11 @@ func (p *play) firstRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.paper.blank()
-	p.number("The first run", "dynamill derives what these items ask for.")
-	p.view.difference(p.paper, before, after)
+	if p.view.difference(p.paper, before, after) == 0 {
+		p.paper.say(6, ink("      ", plain), ink("Nothing to do.", faint))
+	}
 	p.cost(p.bench.Usage())
-	return p.paper.flush()
+	return nil
 }
 
 // introduce shows the rules as their file says them.
@@ -156,18 +166,7 @@ func (p *play) step(ctx context.Context, step story.Step) error {
 			return err
 		}
 	}
-	if err := p.bench.Drain(ctx); err != nil {
-		return err
-	}
-	after, err := p.look(ctx)
-	if err != nil {
-		return err
-	}
-	if p.view.difference(p.paper, before, after) == 0 {
-		p.paper.say(6, ink("      ", plain), ink("Nothing to do.", faint))
-	}
-	p.cost(p.bench.Usage())
-	return nil
+	return p.follow(ctx, before)
 }
 
 // crash lets the engine's process die on its way, and shows the table as it is left.
@@ -222,8 +221,10 @@ func (p *play) look(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := snapshotOf(p.ex.Set, items)
-	for key := range s {
+	s := snapshot{}
+	for _, item := range items {
+		key := p.ex.Set.Table.KeyOf(item)
+		s[key] = item
 		p.view.widen(key)
 	}
 	return s, nil

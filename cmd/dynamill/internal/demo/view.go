@@ -2,9 +2,10 @@ package demo
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
@@ -16,14 +17,6 @@ const valueCharactersMax = 24
 
 // snapshot is a table's items by key.
 type snapshot map[change.Key]change.Item
-
-func snapshotOf(set *rules.Set, items []change.Item) snapshot {
-	s := snapshot{}
-	for _, item := range items {
-		s[set.Table.KeyOf(item)] = item
-	}
-	return s
-}
 
 // keys returns the keys of both snapshots, in order.
 func keys(a, b snapshot) []change.Key {
@@ -82,7 +75,7 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 
 // head is the beginning of a line that shows an item.
 func (v *view) head(key change.Key) string {
-	return pad(key.Partition, v.partition) + "  " + key.Sort
+	return fmt.Sprintf("%-*s  %s", v.partition, key.Partition, key.Sort)
 }
 
 // markWidth is the room for "put", "~" and the like.
@@ -90,15 +83,11 @@ const markWidth = 4
 
 // marked is the beginning of a line that shows what becomes of an item.
 func (v *view) marked(mark string, s style, key change.Key) span {
-	return ink("  "+pad(mark, markWidth), s).with(ink(v.head(key), plain))
+	return ink(fmt.Sprintf("  %-*s", markWidth, mark), s).with(ink(v.head(key), plain))
 }
 
 // indent is where the attributes begin behind a head.
 func (v *view) indent() int { return v.partition + 2 + v.sort + 2 }
-
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
-}
 
 // whole shows an item with all attributes that matter.
 func (v *view) whole(p *paper, key change.Key, item change.Item) {
@@ -129,7 +118,7 @@ func short(v change.Value) string {
 	case change.KindString, change.KindNumber:
 		text = v.Text()
 	case change.KindBool:
-		text = map[bool]string{true: "true", false: "false"}[v.Bool()]
+		text = strconv.FormatBool(v.Bool())
 	case change.KindNull:
 		text = "null"
 	}
@@ -146,28 +135,21 @@ func (v *view) difference(p *paper, before, after snapshot) int {
 	for _, key := range keys(before, after) {
 		old, hadOld := before[key]
 		now, hasNow := after[key]
-		base, own := v.attributes(key, now, old)
+		mark, markStyle := "~", changed
 		var parts []span
-		mark := "~"
-		switch {
-		case !hasNow:
-			mark = "-"
-		case !hadOld:
-			mark = "+"
-			for _, name := range slices.Concat(base, own) {
-				parts = appendAttribute(parts, name, now, changed)
-			}
-		default:
+		if hasNow {
+			base, own := v.attributes(key, now, old)
 			for _, name := range slices.Concat(base, own) {
 				parts = appendChange(parts, name, old.Lookup(name), now.Lookup(name))
 			}
-			if len(parts) == 0 {
-				continue // nothing but stamps
-			}
 		}
-		markStyle := changed
-		if mark == "-" {
-			markStyle = gone
+		switch {
+		case !hasNow:
+			mark, markStyle = "-", gone
+		case !hadOld:
+			mark = "+"
+		case len(parts) == 0:
+			continue // nothing but stamps
 		}
 		p.columns(v.marked(mark, markStyle, key), 2+markWidth+v.indent(), parts, 2)
 		shown++

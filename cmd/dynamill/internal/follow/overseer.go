@@ -93,15 +93,8 @@ func (o *overseer) sample() monitor.Sample {
 
 // watch looks at the state until ctx ends, and says what changes.
 func (o *overseer) watch(ctx context.Context) {
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			o.look()
-		}
+	for pace.Sleep(ctx, watchInterval) == nil {
+		o.look()
 	}
 }
 

@@ -124,12 +124,7 @@ func watchedRows(rows []leases.Lease) []health.Row {
 }
 
 func anyAlive(owners []health.Owner) bool {
-	for _, o := range owners {
-		if !o.Silent {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(owners, func(o health.Owner) bool { return !o.Silent })
 }
 
 // readBacklog finds out what waits in the stream.

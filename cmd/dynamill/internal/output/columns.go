@@ -58,6 +58,22 @@ func (c *Columns) Text() string {
 	return b.String()
 }
 
+// AlignTabs aligns the cells of lines with tabs that follow one another: a tab ends a cell. The values in the text are
+// printable, so none of them holds a tab.
+func AlignTabs(text string) string {
+	var b strings.Builder
+	table := Columns{}
+	for line := range strings.Lines(text) {
+		if cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(cells) > 1 {
+			table.Rows = append(table.Rows, cells)
+			continue
+		}
+		b.WriteString(table.Text() + line)
+		table = Columns{}
+	}
+	return b.String() + table.Text()
+}
+
 // Time shows a time to the second, for people and as JSON; "" of the zero time.
 func Time(t time.Time) string {
 	if t.IsZero() {

@@ -1,13 +1,10 @@
 package output
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/awserror"
@@ -31,8 +28,7 @@ func (o *Output) Logger(w io.Writer) *slog.Logger {
 	case o.JSON:
 		return slog.New(slog.NewJSONHandler(printable.NewJSONWriter(w), options))
 	case o.Coloured(o.Stderr):
-		line := &bytes.Buffer{}
-		return slog.New(&paintedHandler{Handler: slog.NewTextHandler(line, options), mu: &sync.Mutex{}, line: line, out: w})
+		return slog.New(slog.NewTextHandler(logPainter{w}, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
 }
@@ -49,42 +45,19 @@ func explainedErrors(_ []string, attribute slog.Attr) slog.Attr {
 	return attribute
 }
 
-// paintedHandler writes log lines in the colour of their level.
-type paintedHandler struct {
-	slog.Handler // writes to line
+// logPainter writes log lines in the colour of their level. A text handler writes a line at a time, which begins with
+// its time and its level.
+type logPainter struct{ out io.Writer }
 
-	mu   *sync.Mutex // of line
-	line *bytes.Buffer
-	out  io.Writer
-}
-
-// Handle writes one line.
-func (h *paintedHandler) Handle(ctx context.Context, record slog.Record) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.line.Reset()
-	if err := h.Handler.Handle(ctx, record); err != nil {
-		return err
-	}
+// Write writes one line.
+func (p logPainter) Write(line []byte) (int, error) {
+	_, level, _ := strings.Cut(string(line), " level=")
 	colour := ""
 	switch {
-	case record.Level >= slog.LevelError:
+	case strings.HasPrefix(level, slog.LevelError.String()):
 		colour = progress.Red
-	case record.Level >= slog.LevelWarn:
+	case strings.HasPrefix(level, slog.LevelWarn.String()):
 		colour = progress.Yellow
 	}
-	if screen, ok := h.out.(*progress.Screen); ok {
-		return screen.Paint(colour, h.line.String())
-	}
-	return progress.Paint(h.out, colour, h.line.String())
-}
-
-// WithAttrs implements slog.Handler.
-func (h *paintedHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
-	return &paintedHandler{Handler: h.Handler.WithAttrs(attributes), mu: h.mu, line: h.line, out: h.out}
-}
-
-// WithGroup implements slog.Handler.
-func (h *paintedHandler) WithGroup(name string) slog.Handler {
-	return &paintedHandler{Handler: h.Handler.WithGroup(name), mu: h.mu, line: h.line, out: h.out}
+	return len(line), progress.Paint(p.out, colour, string(line))
 }

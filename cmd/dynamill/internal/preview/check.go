@@ -28,6 +28,11 @@ type attributeNames struct {
 	Attributes []string `json:"attributes"`
 }
 
+// namesOf makes JSON say [] of no attributes, not null.
+func namesOf(e *rules.Entity, attributes []string) attributeNames {
+	return attributeNames{e.Name, append([]string{}, attributes...)}
+}
+
 func (n attributeNames) String() string {
 	if len(n.Attributes) == 0 {
 		return n.Entity
@@ -106,22 +111,14 @@ func summarize(rule *rules.Rule) ruleSummary {
 	cost := rule.Form.Cost()
 	s := ruleSummary{
 		Rule: rule.Name, Kind: rule.Kind.Word(), WriteUnits: cost.WriteUnits, Cost: cost.Text,
-		Reads:  []attributeNames{{rule.Source.Name, notNil(rule.Reads)}},
-		Writes: attributeNames{rule.Target.Name, notNil(rule.Writes)},
+		Reads:  []attributeNames{namesOf(rule.Source, rule.Reads)},
+		Writes: namesOf(rule.Target, rule.Writes),
 	}
 	if rule.HasParent() {
-		s.Reads = append(s.Reads, attributeNames{rule.Target.Name, notNil(rule.JoinReads)})
+		s.Reads = append(s.Reads, namesOf(rule.Target, rule.JoinReads))
 	}
 	if rule.Displays() {
 		s.WriteShards = rule.Suffixes()
 	}
 	return s
-}
-
-// notNil makes JSON say [] instead of null.
-func notNil(names []string) []string {
-	if names == nil {
-		return []string{}
-	}
-	return names
 }

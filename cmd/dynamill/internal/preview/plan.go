@@ -112,13 +112,9 @@ func NewPlan(found *projections.Comparison, set *rules.Set, items, bytes int64) 
 		if r.What == projections.RuleChanged && r.Former != nil {
 			line.Differences = rules.Compare(r.Former, r.Rule)
 		}
-		switch r.What {
-		case projections.RuleAdded, projections.RuleChanged, projections.RuleRemoved, projections.RuleRetiring:
+		same := r.What == projections.RuleUnchanged || r.What == projections.RuleRenamed || r.What == projections.RuleSpread
+		if !same || !r.Live {
 			replayed++
-		case projections.RuleUnchanged, projections.RuleRenamed, projections.RuleSpread:
-			if !r.Live {
-				replayed++
-			}
 		}
 		p.Rules = append(p.Rules, line)
 	}
@@ -190,18 +186,15 @@ const (
 
 // planDetails says what comes of a rule's change.
 func planDetails(r projections.RuleChange, set *rules.Set) []string {
+	if r.Former == nil && (r.What == projections.RuleChanged || r.What == projections.RuleRemoved) {
+		return []string{fileNotKept}
+	}
 	switch r.What {
 	case projections.RuleAdded:
 		return []string{needsReplay + r.Rule.Form.Replays()}
 	case projections.RuleChanged:
-		if r.Former == nil {
-			return []string{fileNotKept}
-		}
 		return append(moves(r.Former, r.Rule, set), needsReplay+r.Rule.Form.Replays())
 	case projections.RuleRemoved:
-		if r.Former == nil {
-			return []string{fileNotKept}
-		}
 		return moves(r.Former, nil, set)
 	case projections.RuleRetiring:
 		return []string{report.StillRetiring}

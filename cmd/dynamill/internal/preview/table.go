@@ -76,7 +76,7 @@ func newCheckedTable(table string, about int64, sample tableSample, tally *match
 		c.About = int64(sample.items)
 	}
 	for _, e := range tally.set.Entities {
-		c.Entities = append(c.Entities, entityMatches{e.Name, e.KeyText(), tally.matched[e], notNil(tally.set.RulesOf(e))})
+		c.Entities = append(c.Entities, entityMatches{e.Name, e.KeyText(), tally.matched[e], append([]string{}, tally.set.RulesOf(e)...)})
 	}
 	return c
 }

@@ -5,7 +5,7 @@
 // into a line that fits a terminal's width (Line). The other half keeps one line
 // below what is logged (Screen), and takes a state whenever one is due (Show).
 //
-// It imports internal/printable: text from tables and files is escaped before it
+// It imports internal/pace and internal/printable: text from tables and files is escaped before it
 // reaches a terminal. Only Screen writes control characters, and only to a terminal.
 package progress
 

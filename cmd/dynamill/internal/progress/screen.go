@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
@@ -84,12 +85,6 @@ func (s *Screen) Write(p []byte) (int, error) {
 	})
 }
 
-// Paint puts lines above the line, in a colour: an ECMA-48 sequence (SGR). The
-// caller knows that the output may carry colours.
-func (s *Screen) Paint(colour, text string) error {
-	return s.above(func() error { return Paint(s.out, colour, text) })
-}
-
 func (s *Screen) above(write func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +129,12 @@ func painted(colour, text string) string {
 	return b.String()
 }
 
-// Paint writes a text in a colour to the writer below a printable.Writer.
+// Paint writes lines in a colour to the writer below a printable.Writer, or above the line of a Screen. The caller knows
+// that the output may carry colours.
 func Paint(w io.Writer, colour, text string) error {
+	if screen, ok := w.(*Screen); ok {
+		return screen.above(func() error { return Paint(screen.out, colour, text) })
+	}
 	_, err := io.WriteString(printable.Under(w), painted(colour, text))
 	return err
 }
@@ -153,26 +152,19 @@ func Show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() 
 	if screen.terminal {
 		interval = screenInterval
 	}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	var meter Meter
 	meter.Add(time.Now(), take())
-	for {
-		select {
-		case <-ctx.Done():
-			screen.Show("")
-			return
-		case at := <-ticker.C:
-			s := take()
-			e := meter.Add(at, s)
-			switch {
-			case screen.terminal:
-				screen.Show(Line(s, e, screen.Width()))
-			case !s.Unchanged:
-				logger.Info(s.Message, Attributes(s, e)...)
-			}
+	for pace.Sleep(ctx, interval) == nil {
+		s := take()
+		e := meter.Add(time.Now(), s)
+		switch {
+		case screen.terminal:
+			screen.Show(Line(s, e, screen.Width()))
+		case !s.Unchanged:
+			logger.Info(s.Message, Attributes(s, e)...)
 		}
 	}
+	screen.Show("")
 }
 
 // Start is Show beside the caller's own work. The returned function ends it and

@@ -79,10 +79,10 @@ func TestShowKeepsOneLineBelowTheLog(t *testing.T) {
 func TestPaintEscapesAndEndsColourAtEachLine(t *testing.T) {
 	var out lockedBuffer
 	screen := terminalScreen(&out, 80)
-	if err := screen.Paint(Yellow, "a\x1b[2J\n\nb"); err != nil {
+	if err := Paint(screen, Yellow, "a\x1b[2J\n\nb"); err != nil {
 		t.Fatal(err)
 	}
-	if err := screen.Paint("", "plain\n"); err != nil {
+	if err := Paint(screen, "", "plain\n"); err != nil {
 		t.Fatal(err)
 	}
 	want := Yellow + `a\x1b[2J` + plain + "\n\n" + Yellow + "b" + plain + "plain\n"

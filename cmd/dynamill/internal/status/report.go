@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,19 +19,19 @@ import (
 
 // Report is the result of `status`, and as JSON what docs/operations.md says.
 type Report struct {
-	Table       string         `json:"table"`
-	StateTable  string         `json:"stateTable"`
-	Created     string         `json:"created"`
-	Incarnation string         `json:"incarnation"`
-	Epoch       int            `json:"epoch"`
-	Live        bool           `json:"live"`
-	Health      healthStatus   `json:"health"`
-	Summary     string         `json:"summary"`
-	Rules       []ruleStatus   `json:"rules"`
-	Seeding     *seedingStatus `json:"seeding"`
-	Tasks       []taskStatus   `json:"tasks"`
-	Parked      parkedStatus   `json:"parked"`
-	Leases      Leases         `json:"leases"`
+	Table       string                        `json:"table"`
+	StateTable  string                        `json:"stateTable"`
+	Created     string                        `json:"created"`
+	Incarnation string                        `json:"incarnation"`
+	Epoch       int                           `json:"epoch"`
+	Live        bool                          `json:"live"`
+	Health      healthStatus                  `json:"health"`
+	Summary     string                        `json:"summary"`
+	Rules       []ruleStatus                  `json:"rules"`
+	Seeding     *projections.InspectedSeeding `json:"seeding"`
+	Tasks       []taskStatus                  `json:"tasks"`
+	Parked      parkedStatus                  `json:"parked"`
+	Leases      Leases                        `json:"leases"`
 
 	Missing []recordedMissing `json:"missingTargets"`
 
@@ -50,12 +49,6 @@ type ruleStatus struct {
 	Note  string `json:"note,omitempty"`
 
 	live bool
-}
-
-type seedingStatus struct {
-	Phase string `json:"phase"`
-	Level int    `json:"level"`
-	Items int64  `json:"items"`
 }
 
 type taskStatus struct {
@@ -130,13 +123,10 @@ func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Re
 	s := &Report{
 		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
-		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, seeded: found.Live(), registered: true,
+		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, Seeding: found.Seeding, seeded: found.Live(), registered: true,
 		Missing: recordedMissingOf(found.Missing),
 	}
 	s.Live = s.seeded && s.registeredRules() == len(s.Rules)
-	if found.Seeding != nil {
-		s.Seeding = &seedingStatus{Phase: found.Seeding.Phase, Level: found.Seeding.Level, Items: found.Seeding.Items}
-	}
 	for _, t := range found.Tasks {
 		s.Tasks = append(s.Tasks, taskStatus{Rule: t.Rule, Parent: t.Parent.String(), Children: t.Children, Since: output.Time(t.Since)})
 	}
@@ -326,25 +316,4 @@ func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
 		all = append(all, recordedMissing{report.MissingOf(r.MissingTargets), output.Time(r.At), r.Whole, sighting.MissingText(r.MissingTargets)})
 	}
 	return all
-}
-
-// writeMissing lists the rules whose sources point at items that do not exist, and says from when that is.
-func writeMissing(b *strings.Builder, rows []recordedMissing) {
-	if len(rows) == 0 {
-		return
-	}
-	b.WriteString("\ntargets that do not exist\n")
-	remedy := false
-	for _, r := range rows {
-		seen := "as a process has seen it since it started"
-		if r.Whole {
-			seen = "after a look at the whole table"
-		}
-		fmt.Fprintf(b, "  %s (%s, %s)\n", r.text, seen, r.At)
-		remedy = remedy || r.OtherCase != ""
-	}
-	if remedy {
-		fmt.Fprintf(b, "  %s\n", sighting.CaseRemedy)
-	}
-	b.WriteString("  `dynamill verify` looks anew\n")
 }

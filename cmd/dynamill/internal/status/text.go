@@ -2,68 +2,61 @@ package status
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/sighting"
 )
 
-// line is the first line: how the table is followed.
-func (s *Report) line() string { return s.Table + ": " + s.followed.Line() }
+//go:embed status.txt
+var textFile string
+
+var textForm = template.Must(template.New("status").Funcs(template.FuncMap{
+	"text": printable.Text, "grouped": printable.Grouped[int],
+	"dash":          func(text string) string { return printable.Text(output.Dash(text)) },
+	"notRegistered": func() string { return notRegistered },
+	"line":          (*Report).line,
+	"registered":    func(s *Report) bool { return s.registered },
+	"seeding":       (*Report).seedingText,
+	"owner":         Shard.owner,
+	"lag":           Shard.lag,
+	"words":         func(m recordedMissing) string { return m.text },
+	"remedy":        caseRemedy,
+}).Parse(textFile))
 
 // Text is the status for people: the first line, the summary, and the sections.
 func (s *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, printable.Text(s.line()))
-	if !s.registered {
-		return b.String()
+	if err := textForm.Execute(&b, s); err != nil {
+		panic(err) // the form does not fit the type: no report could be shown
 	}
-	fmt.Fprintf(&b, "%s (state table %s, incarnation %s, epoch %d)\n",
-		s.Summary, printable.Text(s.StateTable), printable.Text(s.Incarnation), s.Epoch)
-	for _, section := range []func(*strings.Builder){s.writeRules, s.writeSeeding, s.writeTasks, s.writeParked, s.writeShards} {
-		section(&b)
-	}
-	writeMissing(&b, s.Missing)
-	return b.String()
+	return output.AlignTabs(b.String())
 }
 
-func (s *Report) writeRules(b *strings.Builder) {
-	b.WriteString("\nrules\n")
-	table := output.NewColumns("  ", "NAME", "ID", "KIND", "STATE", "SINCE EPOCH")
-	for _, r := range s.Rules {
-		since := "-"
-		if r.State != notRegistered {
-			since = strconv.Itoa(r.Epoch)
-		}
-		table.Add(r.Name, output.Dash(r.ID), output.Dash(r.Kind), r.State, since)
-	}
-	b.WriteString(table.Text())
-	for _, r := range s.Rules {
-		if r.State == notRegistered {
-			fmt.Fprintf(b, "  %s is %s: %s\n", printable.Text(r.Name), r.State, r.Note)
-		}
-	}
-}
+// line is the first line: how the table is followed.
+func (s *Report) line() string { return s.Table + ": " + s.followed.Line() }
 
-// writeSeeding says how far seeding is, what that means, and what is to be done.
-func (s *Report) writeSeeding(b *strings.Builder) {
+// seedingText says how far seeding is, what that means, and what is to be done; "" if nothing is seeded.
+func (s *Report) seedingText() string {
 	if s.seeded || s.registeredRules() == 0 {
-		return
+		return ""
 	}
-	fmt.Fprintf(b, "\nseeding\n  %s\n", s.Seeding.line())
+	meaning := "a computed value may be the former one until then: " + remedyRun
 	if slices.ContainsFunc(s.Rules, func(r ruleStatus) bool { return !r.live && r.State != notRegistered }) {
-		fmt.Fprintf(b, "  a rule that is not live %s\n", seedingNote)
-	} else {
-		fmt.Fprintf(b, "  a computed value may be the former one until then: %s\n", remedyRun)
+		meaning = "a rule that is not live " + seedingNote
 	}
+	return fmt.Sprintf("\nseeding\n  %s\n  %s\n", seedingLine(s.Seeding), meaning)
 }
 
-func (s *seedingStatus) line() string {
+// seedingLine says how far a scan is.
+func seedingLine(s *projections.InspectedSeeding) string {
 	if s == nil {
 		return "no place is saved yet: not begun, or at the first items"
 	}
@@ -81,75 +74,25 @@ func (s *seedingStatus) line() string {
 	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, printable.Counted(s.Items, "item"))
 }
 
-func (s *Report) writeTasks(b *strings.Builder) {
-	if len(s.Tasks) == 0 {
-		b.WriteString("\nfan-outs: none to be finished\n")
-		return
+// caseRemedy is what to do where the keys of a missing target differ in letter case; "" if none do.
+func caseRemedy(rows []recordedMissing) string {
+	if slices.ContainsFunc(rows, func(r recordedMissing) bool { return r.OtherCase != "" }) {
+		return sighting.CaseRemedy
 	}
-	fmt.Fprintf(b, "\nfan-outs: %s to be finished\n", printable.Grouped(len(s.Tasks)))
-	table := output.NewColumns("  ", "RULE", "PARENT", "CHILDREN SO FAR", "SINCE")
-	for _, t := range s.Tasks {
-		table.Add(t.Rule, t.Parent, printable.Grouped(t.Children), output.Dash(t.Since))
-	}
-	b.WriteString(table.Text())
-}
-
-func (s *Report) writeParked(b *strings.Builder) {
-	if s.Parked.Total == 0 {
-		b.WriteString("\nparked: nothing\n")
-		return
-	}
-	fmt.Fprintf(b, "\nparked: %s, see `dynamill parked list`\n", printable.Grouped(s.Parked.Total))
-	table := output.NewColumns("  ", "CODE", "NUMBER")
-	for _, code := range slices.Sorted(maps.Keys(s.Parked.ByCode)) {
-		table.Add(code, printable.Grouped(s.Parked.ByCode[code]))
-	}
-	b.WriteString(table.Text())
-}
-
-func (s *Report) writeShards(b *strings.Builder) {
-	switch {
-	case !s.Leases.Exists:
-		fmt.Fprintf(b, "\nshards: no lease table %s, so no `dynamill run` has read the stream; with Lambda that is normal\n",
-			printable.Text(s.Leases.Table))
-		return
-	case len(s.Leases.Shards) == 0:
-		fmt.Fprintf(b, "\nshards: none in lease table %s yet\n", printable.Text(s.Leases.Table))
-		return
-	}
-	fmt.Fprintf(b, "\nshards in lease table %s\n", printable.Text(s.Leases.Table))
-	stream := ""
-	for _, shard := range s.Leases.Shards {
-		if shard.Stream != stream {
-			stream = shard.Stream
-			fmt.Fprintf(b, "  %s\n", printable.Text(stream))
-			s.writeStream(b, stream)
-		}
-	}
-}
-
-// writeStream lists the shards of one stream. A table may have had several.
-func (s *Report) writeStream(b *strings.Builder, stream string) {
-	table := output.NewColumns("    ", "SHARD", "OWNER", "LAG", "CHECKPOINT", "LEASE COUNTER")
-	for _, shard := range s.Leases.Shards {
-		if shard.Stream == stream {
-			table.Add(shard.Shard, shard.owner(), shard.lag(), shard.Checkpoint, strconv.FormatInt(shard.Counter, 10))
-		}
-	}
-	b.WriteString(table.Text())
+	return ""
 }
 
 // owner names the process that reads the shard, and says if it seems dead.
-func (s *Shard) owner() string {
+func (s Shard) owner() string {
 	if s.Silent {
-		return s.Owner + " (silent)"
+		return printable.Text(s.Owner) + " (silent)"
 	}
-	return output.Dash(s.Owner)
+	return printable.Text(output.Dash(s.Owner))
 }
 
 // lag says how far behind a shard is. If the stream was not looked at, one without an owner may be
 // less so than it seems: whether anything came after its newest record is not known.
-func (s *Shard) lag() string {
+func (s Shard) lag() string {
 	if s.Lag == nil {
 		return "-"
 	}

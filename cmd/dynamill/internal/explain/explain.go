@@ -1,5 +1,5 @@
 // Package explain says what the stream records of a file would cause. It sends no request. It imports
-// output, settings, recordjson and projections.
+// output, settings and projections.
 package explain
 
 import (
@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/recordjson"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
@@ -26,18 +25,9 @@ type explained struct {
 
 // explainedRecord is what `explain` says of one record.
 type explainedRecord struct {
-	Key       string          `json:"key"`
-	Event     string          `json:"event"`
-	Old       string          `json:"oldEntity,omitempty"`
-	New       string          `json:"newEntity,omitempty"`
-	Unmatched bool            `json:"unmatched"`
-	Lines     []explainedLine `json:"rules"`
-}
-
-type explainedLine struct {
-	Rule   string `json:"rule"`
-	Effect string `json:"effect"`
-	Write  string `json:"write"`
+	Key   string `json:"key"`
+	Event string `json:"event"`
+	projections.Explanation
 }
 
 // Run says what the records of a file would cause.
@@ -53,27 +43,16 @@ func Run(out *output.Output, s *settings.Settings, file string) error {
 	if len(src) > recordFileMax {
 		return ending.Invalid("%s is larger than %d MB: give fewer records", file, recordFileMax>>20)
 	}
-	records, err := recordjson.Decode(src, recordjson.Table{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey})
+	records, err := Decode(src, Table{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey})
 	if err != nil {
 		return ending.Invalid("%s: %w", file, err)
 	}
 	result := explained{make([]explainedRecord, len(records))}
 	for i, record := range records {
-		result.Records[i] = explainedRecordOf(record, projections.Explain(set, record))
+		result.Records[i] = explainedRecord{record.Key.String(), eventOf(record), projections.Explain(set, record)}
 	}
 	out.PrintResult(result)
 	return nil
-}
-
-func explainedRecordOf(record change.Record, e projections.Explanation) explainedRecord {
-	out := explainedRecord{
-		Key: record.Key.String(), Event: eventOf(record), Old: e.Old, New: e.New,
-		Unmatched: e.Unmatched, Lines: make([]explainedLine, len(e.Lines)),
-	}
-	for i, line := range e.Lines {
-		out.Lines[i] = explainedLine{line.Rule, line.Effect, line.Write}
-	}
-	return out
 }
 
 func eventOf(record change.Record) string {

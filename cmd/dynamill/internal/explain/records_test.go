@@ -1,4 +1,4 @@
-package recordjson
+package explain
 
 import (
 	"strings"
