@@ -145,7 +145,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
-	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules.Kinds(), known, m.Retire)
+	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules, m, known)
 	if err != nil {
 		return err
 	}

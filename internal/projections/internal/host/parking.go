@@ -34,7 +34,7 @@ func (h *Host) Park(ctx context.Context, b *plan.Binding, item change.Key, why *
 
 // ParkID sets an item aside under a rule or a locator; position is that of the record to blame, if there is one.
 func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
+	_, err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
 	if err == nil {
 		h.NoteParked(ctx, ruleID, item, why)
 	}

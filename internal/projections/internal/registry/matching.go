@@ -49,6 +49,13 @@ func Match(set *rules.Set, known map[string]state.Rule) Matched {
 	return m
 }
 
+// formers are the ids of the rules that are not in force any more, or are about to retire, sorted.
+func (m Matched) formers(known map[string]state.Rule) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
+		return known[id].InForce() && !slices.Contains(m.Retire, id)
+	})
+}
+
 // Refusal says what of the rules in force the file changes or removes.
 func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *projections.RulesChangedError {
 	refused := &projections.RulesChangedError{StateTable: stateTable}

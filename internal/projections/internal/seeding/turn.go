@@ -60,8 +60,8 @@ func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 		show = state.Cursor{}
 	}
 	var rows []ddb.TransactWriteItem
-	for _, r := range s.Planner.Set.Rules {
-		if b := s.Planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
+	for _, b := range s.Planner.InForce {
+		if b.Rule.Level == cursor.Level && !b.Live.Load() {
 			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
 		}
 	}

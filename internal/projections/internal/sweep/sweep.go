@@ -140,7 +140,7 @@ func (s *Sweep) sweepEntries(ctx context.Context, rows []table.Row) error {
 	for _, r := range rows {
 		key, ok := state.EntryItem(r)
 		if !ok {
-			continue // cut by an earlier version; the scan of the table comes by the item
+			continue // cut, and another program took the whole key away; the scan of the table comes by the item
 		}
 		ent, err := s.Entry(ctx, r)
 		switch {
