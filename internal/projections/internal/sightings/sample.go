@@ -1,6 +1,7 @@
 package sightings
 
 import (
+	"cmp"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -23,46 +24,37 @@ func TargetsHeld(ruleCount int) int {
 // target was held since the first source that pointed at it, so that its sources are all counted.
 type targetSample struct {
 	most    int
-	held    map[uint64]*sampledTarget // by hash
-	highest uint64                    // of the hashes held, once there is no more room
-	partial bool                      // there are more targets than are held
-}
-
-type sampledTarget struct {
-	target  string
-	sources int64
+	held    map[string]int64 // how many sources point at each
+	last    string           // of those held the one with the highest hash, once there is no more room
+	partial bool             // there are more targets than are held
 }
 
 func newTargetSample(most int) *targetSample {
-	return &targetSample{most: most, held: map[uint64]*sampledTarget{}}
+	return &targetSample{most: most, held: map[string]int64{}}
 }
 
 // add notes that one more source points at a target.
 func (s *targetSample) add(target string) {
-	h := hashOf(target)
-	if known := s.held[h]; known != nil {
-		known.sources++
-		return
-	}
-	if len(s.held) >= s.most {
+	if _, known := s.held[target]; !known && len(s.held) >= s.most {
 		s.partial = true
-		if h > s.highest {
+		if byHash(target, s.last) > 0 {
 			return
 		}
-		delete(s.held, s.highest)
+		delete(s.held, s.last)
 	}
-	s.held[h] = &sampledTarget{target, 1}
-	if len(s.held) >= s.most {
-		s.highest = slices.Max(slices.Collect(maps.Keys(s.held)))
+	if s.held[target]++; s.held[target] == 1 && len(s.held) >= s.most {
+		s.last = slices.MaxFunc(slices.Collect(maps.Keys(s.held)), byHash)
 	}
 }
+
+func byHash(a, b string) int { return cmp.Compare(hashOf(a), hashOf(b)) }
 
 // scale is by how much the sample is to be multiplied; 1 if it holds all targets.
 func (s *targetSample) scale() float64 {
 	if !s.partial {
 		return 1
 	}
-	share := (float64(s.highest) + 1) / math.MaxUint64 // of all hashes up to the highest one held
+	share := (float64(hashOf(s.last)) + 1) / math.MaxUint64 // of all hashes up to the highest one held
 	return 1 / share * float64(s.most-1) / float64(s.most)
 }
 
