@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -20,15 +18,10 @@ import (
 // Former rules are compiled again from the file that registered them, which the
 // registry keeps: a worker that takes back what a rule wrote must know what that was.
 
-// textName names a rule file in the registry by what it says.
+// textName names a rule file in the registry by what it says: the same text is always under the same key.
 func textName(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:32]
-}
-
-// textWrite keeps a rule file. The same text is always under the same key.
-func textWrite(rd *table.Reader, set *rules.Set) ddb.TransactWriteItem {
-	return rd.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression())
 }
 
 // ReadFormers compiles the registered rules that are not in force any more, or are about to retire.

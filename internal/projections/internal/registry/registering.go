@@ -7,7 +7,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -86,7 +85,7 @@ func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matche
 	unchanged := reg.RulesStand(c)
 	items := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, unchanged, c)}
 	if len(m.Fresh) > 0 {
-		items = append(items, textWrite(reg.tables.Reader, set))
+		items = append(items, reg.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression()))
 	}
 	for _, id := range m.Retire {
 		items = append(items, reg.RuleWrite(id, "state", table.Text(state.Retiring)))
@@ -96,7 +95,7 @@ func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matche
 	}
 	items = append(items, reg.freshWrites(set, m, known, formers)...)
 	err := reg.tables.Transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
-	if err != nil && awscall.Classify(err) == awscall.Canceled {
+	if table.LostRace(err) {
 		return table.Lost, nil
 	}
 	return table.Advanced, err

@@ -5,7 +5,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -29,7 +28,7 @@ func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor,
 	to.Changes = from.Changes
 	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
 	err := s.Tables.Transact(ctx, doing, nil, append(items, rows...))
-	if err != nil && awscall.Classify(err) == awscall.Canceled {
+	if table.LostRace(err) {
 		return ErrCursorMoved // or the epoch, which the next reading shows
 	}
 	return err
