@@ -41,29 +41,29 @@ func (ts *Tables) Describe(ctx context.Context) (id string, err error) {
 
 // EnsureStateTable creates the state table, on demand, if it is missing.
 func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
-	active, err := ts.StateTableActive(ctx)
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		if mustExist {
+	for deadline := time.Now().Add(stateTableWait); ; {
+		active, err := ts.StateTableActive(ctx)
+		missing := new(ddb.ResourceNotFoundException)
+		switch {
+		case errors.As(err, &missing) && mustExist:
 			return false, &SetupError{Problem: fmt.Sprintf("state table %s does not exist", ts.StateTable),
 				Remedy: "start `dynamill run` first, or check --state-table", Err: err}
+		case errors.As(err, &missing) && !created:
+			if created, err = true, ts.CreateStateTable(ctx); err == nil {
+				continue
+			}
 		}
-		created, err = true, ts.CreateStateTable(ctx)
-	}
-	if err != nil {
-		return false, fmt.Errorf("state table %s: %w", ts.StateTable, err)
-	}
-	for deadline := time.Now().Add(stateTableWait); !active; {
-		if active, err = ts.StateTableActive(ctx); err != nil {
-			return false, fmt.Errorf("waiting for state table %s: %w", ts.StateTable, err)
-		}
-		if !active && time.Now().After(deadline) {
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("state table %s: %w", ts.StateTable, err)
+		case active:
+			return created, nil
+		case time.Now().After(deadline):
 			return false, fmt.Errorf("state table %s is still not active after %s", ts.StateTable, stateTableWait)
-		}
-		if !active && pace.Sleep(ctx, time.Second) != nil {
+		case pace.Sleep(ctx, time.Second) != nil:
 			return false, ctx.Err()
 		}
 	}
-	return created, nil
 }
 
 // EnsureTTL turns on the state table's time to live. It comes before the
