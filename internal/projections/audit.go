@@ -155,7 +155,6 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	}
 	for _, r := range m.Fresh {
 		m.IDs[r] = registry.FreeName(r.Name, taken)
-		taken[m.IDs[r]] = true
 	}
 	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
 	a.planner.AddFormer(formers...)

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -38,9 +39,4 @@ func checkKeys(name string, keys table.Schema, set *rules.Set) error {
 	return set.CheckKeys(keys.PartitionKind, keys.SortKind)
 }
 
-func keyNames(partition, sort string) string {
-	if sort == "" {
-		return partition
-	}
-	return partition + ", " + sort
-}
+func keyNames(partition, sort string) string { return strings.TrimSuffix(partition+", "+sort, ", ") }

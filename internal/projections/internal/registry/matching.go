@@ -75,11 +75,12 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	return more
 }
 
-// FreeName is a name where it is not taken, else with a number behind it.
+// FreeName takes a name that is not taken yet: this one, or the first with a number behind it.
 func FreeName(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
+	taken[free] = true
 	return free
 }

@@ -124,7 +124,6 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	var writes []ddb.TransactWriteItem
 	for _, r := range m.Fresh {
 		id := FreeName(r.Name, taken)
-		taken[id] = true
 		row := state.Rule{
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
 			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
@@ -132,7 +131,6 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {
 				locators[r.Target.Name] = FreeName(r.Target.Name, located)
-				located[locators[r.Target.Name]] = true
 			}
 			row.Locator = locators[r.Target.Name]
 		}

@@ -66,7 +66,14 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	o.recordedAt = now
 	var failed error
-	recorded := sync.OnceValues(func() (map[string]bool, error) { return o.recordedRules(ctx) })
+	recorded := sync.OnceValues(func() (map[string]bool, error) { // the rules of which rows are there
+		names := map[string]bool{}
+		rows, err := ReadRecorded(ctx, o.tables.Reader, o.planner)
+		for _, r := range rows {
+			names[r.Rule] = true
+		}
+		return names, err
+	})
 	for _, b := range o.planner.InForce {
 		m := o.missing[b]
 		if m == nil {
@@ -98,16 +105,6 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 		}
 	}
 	return failed
-}
-
-// recordedRules names the rules of which the state table says that targets are missing.
-func (o *Observer) recordedRules(ctx context.Context) (map[string]bool, error) {
-	rows, err := ReadRecorded(ctx, o.tables.Reader, o.planner)
-	names := make(map[string]bool, len(rows))
-	for _, r := range rows {
-		names[r.Rule] = true
-	}
-	return names, err
 }
 
 // takeUnwritten reports, once for each pass over the whole table, that its result is not written yet.

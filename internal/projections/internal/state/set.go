@@ -59,7 +59,7 @@ func ReadSet(r table.Row, locator bool) Set {
 		attribute = "items"
 	}
 	return Set{
-		Sources: table.SortedTexts(r[attribute]), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]),
+		Sources: slices.Sorted(slices.Values(table.TextsOf(r[attribute]))), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]),
 		Listed: attributes.FromTable(r["listed"]).Bool(),
 	}
 }
