@@ -136,7 +136,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
-	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules.Kinds(), known, m.Retire)
+	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules, m, known)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,6 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	}
 	for _, r := range m.Fresh {
 		m.IDs[r] = registry.FreeName(r.Name, taken)
-		taken[m.IDs[r]] = true
 	}
 	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
 	a.planner.AddFormer(formers...)

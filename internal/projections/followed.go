@@ -6,7 +6,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -43,8 +42,8 @@ func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
 	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
-	_, err = e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
-	if err != nil && awscall.Classify(err) == awscall.Condition {
+	noted, err := e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
+	if err == nil && !noted {
 		return registry.ErrEpochMoved
 	}
 	return err

@@ -43,7 +43,7 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 		ID: recordID + id, Code: code, Reason: reason, At: e.host.Now(), Parking: state.NewID(),
 		Raw: strings.ToValidUTF8(text[:min(len(text), rawBytesMax)], ""),
 	}
-	err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())
+	_, err := e.tables.PutState(ctx, "", "parking record "+id, record.Row(), "", table.NewExpression())
 	if err == nil {
 		e.host.Counters.Parked.Add(1)
 		e.host.Logger.WarnContext(ctx, "parked a record that cannot be read", "record", id, "code", code, "reason", reason)

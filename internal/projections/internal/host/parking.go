@@ -29,7 +29,7 @@ func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Positio
 
 // ParkID sets an item aside under a rule or a locator; position is that of the record to blame, zero for none.
 func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
+	_, err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
 	if err == nil {
 		h.NoteParked(ctx, ruleID, item, why)
 	}

@@ -28,19 +28,23 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		}
 		return nil, err
 	}
-	left, err := l.replanned(ctx, canceled.CancellationReasons, parts, moves)
-	if err != nil {
-		return nil, err
-	}
-	undone := slices.DeleteFunc(slices.Clone(moves), func(mv *plan.Move) bool { return left[mv].done })
-	moved := func(p host.Part) bool {
-		return slices.ContainsFunc(p.Moves, func(mv *plan.Move) bool { return !left[mv].same })
+	moved := map[*plan.Move]bool{} // the entry is another than the move took it to be
+	undone := slices.Clone(moves)
+	for i, reason := range canceled.CancellationReasons {
+		if p := parts[i]; isEntry(p) && awscall.ReasonCode(reason) == "ConditionalCheckFailed" {
+			done, err := l.replan(ctx, p.Moves[0], reason.Item)
+			if err != nil {
+				return nil, err
+			}
+			moved[p.Moves[0]] = true
+			undone = slices.DeleteFunc(undone, func(mv *plan.Move) bool { return done && mv == p.Moves[0] })
+		}
 	}
 	for i, reason := range canceled.CancellationReasons {
 		p := parts[i]
 		refused := table.RefusedAction(reason)
 		switch {
-		case moved(p): // what else was in the way of a move whose entry is another tells nothing
+		case slices.ContainsFunc(p.Moves, func(mv *plan.Move) bool { return moved[mv] }): // what else was in its way tells nothing
 		case refused != "" && (isEntry(p) || len(moves) > 1):
 			return l.narrow(ctx, undone, refused, suffix)
 		case refused != "":
@@ -52,31 +56,6 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		}
 	}
 	return undone, nil
-}
-
-// entryState says how a move stands to its ledger entry after a transaction failed.
-type entryState struct {
-	same bool // the entry is as the move took it to be
-	done bool // nothing is left to do
-}
-
-// replanned has the moves whose entries were not as expected go on from the entries that are there.
-func (l *Ledger) replanned(ctx context.Context, reasons []ddb.CancellationReason, parts []host.Part,
-	moves []*plan.Move) (map[*plan.Move]entryState, error) {
-	states := make(map[*plan.Move]entryState, len(moves))
-	for _, mv := range moves {
-		states[mv] = entryState{same: true}
-	}
-	for i, reason := range reasons {
-		if p := parts[i]; isEntry(p) && awscall.ReasonCode(reason) == "ConditionalCheckFailed" {
-			done, err := l.replan(ctx, p.Moves[0], reason.Item)
-			if err != nil {
-				return nil, err
-			}
-			states[p.Moves[0]] = entryState{done: done}
-		}
-	}
-	return states, nil
 }
 
 // replan goes on from the entry that is really there. It reports true if

@@ -39,7 +39,7 @@ const (
 type Own interface {
 	// String is the effect as the ledger entry holds it.
 	String() string
-	// Asked is the effect as an item asks for it, whatever became of it in force.
+	// Wanted is the effect as an item asks for it, whatever became of it in force.
 	Wanted() Own
 	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
 	Adapt(mv *Move, k EffectKey) Own
@@ -50,7 +50,7 @@ type unread string
 
 func (u unread) String() string { return string(u) }
 
-// Asked implements Own.
+// Wanted implements Own.
 func (u unread) Wanted() Own { return u }
 
 // Adapt implements Own.
@@ -71,7 +71,7 @@ func (f Effect) String() string {
 	return "" // no effect
 }
 
-// Asked is the effect as an item asks for it, whatever became of it in force.
+// Wanted is the effect as an item asks for it, whatever became of it in force.
 func (f Effect) Wanted() Effect {
 	if f.Kind == OfFamily {
 		f.Own = f.Own.Wanted()
@@ -145,18 +145,7 @@ func LocatorID(locator string) string { return locatorPrefix + locator }
 func LocatorIn(id string) (string, bool) { return strings.CutPrefix(id, locatorPrefix) }
 
 // Keys are those under which there is an effect, sorted.
-func (fs Effects) Keys() []EffectKey {
-	keys := appendKeys(make([]EffectKey, 0, len(fs)), fs)
-	slices.SortFunc(keys, EffectKey.compare)
-	return keys
-}
-
-func appendKeys[V any](keys []EffectKey, of map[EffectKey]V) []EffectKey {
-	for k := range of {
-		keys = append(keys, k)
-	}
-	return keys
-}
+func (fs Effects) Keys() []EffectKey { return slices.SortedFunc(maps.Keys(fs), EffectKey.compare) }
 
 // In is the effect under an id that makes the item a part of a group; of no kind if there is none.
 func (fs Effects) In(id, group string) (EffectKey, Effect) {

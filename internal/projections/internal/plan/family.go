@@ -90,6 +90,17 @@ type Sides struct {
 	old, new rules.Match
 }
 
+func (p *Planner) sidesOf(rec *change.Record, index int) *Sides {
+	s := &Sides{Record: rec, Index: index}
+	if rec.Old != nil {
+		s.old, _ = p.Set.Identify(rec.Key, rec.Old)
+	}
+	if rec.New != nil {
+		s.new, _ = p.Set.Identify(rec.Key, rec.New)
+	}
+	return s
+}
+
 // View is a record as the rules on one entity's items see it: an image of another
 // entity counts as none.
 type View struct {

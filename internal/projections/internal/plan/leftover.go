@@ -27,11 +27,8 @@ type Leftover struct {
 // or an application has put it as another with the stamps that it had.
 func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
 	found := false
-	for _, r := range p.Set.Rules {
-		if r.Target == now || r.MakesItems() || !r.Target.HasKey(key) {
-			continue
-		}
-		id := ItemRule{p.Of(r), key}
+	for _, b := range p.InForce {
+		id := ItemRule{b, key}
 		if left := p.leftoverOnOtherEntity(id, img, now); left != nil {
 			left.First = index
 			pl.Leftovers.Put(id, left)
@@ -44,9 +41,12 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 // leftoverOnOtherEntity is what a rule in force left on an item that is of another entity now. In which
 // context it did so is not asked: the image that told it may be long past.
 func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
-	left, ok := parseStamp(img.Lookup(id.Stamp))
-	if !ok || id.Rule.Target == now || !id.Rule.Target.HasKey(id.Key) {
+	if id.Rule.Target == now || id.Rule.MakesItems() || !id.Rule.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
+	}
+	left, ok := parseStamp(img.Lookup(id.Stamp))
+	if !ok {
+		return nil
 	}
 	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
 	p.name(found, id, now, id.Covered(left.Digest, img)) // otherwise another program has written there

@@ -156,8 +156,8 @@ func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 
 // Keys are all that the move mentions, sorted.
 func (mv *Move) Keys() []EffectKey {
-	keys := appendKeys(make([]EffectKey, 0, len(mv.New)+len(mv.Old)), mv.New)
-	keys = appendKeys(appendKeys(keys, mv.Old), mv.Restore)
+	keys := slices.AppendSeq(make([]EffectKey, 0, len(mv.New)+len(mv.Old)), maps.Keys(mv.New))
+	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(mv.Old)), maps.Keys(mv.Restore))
 	slices.SortFunc(keys, EffectKey.compare)
 	return slices.Compact(keys)
 }

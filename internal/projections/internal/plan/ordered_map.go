@@ -2,7 +2,7 @@ package plan
 
 import "iter"
 
-// Asked are the parts of one kind that a batch asks for, each under what it is
+// OrderedMap holds the parts of one kind that a batch asks for, each under what it is
 // about, in the order in which they were first asked for. A map would hand them
 // out in another order every time, and no run could be done over as it was.
 type OrderedMap[K comparable, P any] struct {
@@ -10,7 +10,7 @@ type OrderedMap[K comparable, P any] struct {
 	order []K
 }
 
-// Of returns the part under a key; nil if there is none. A nil Asked has none.
+// Of returns the part under a key; nil if there is none. A nil OrderedMap has none.
 func (a *OrderedMap[K, P]) Of(key K) *P {
 	if a == nil {
 		return nil

@@ -30,13 +30,7 @@ func (p *Planner) Plan(records []change.Record) *Changes {
 
 // classify adds to the plan what one record asks for.
 func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
-	s := &Sides{Record: rec, Index: index}
-	if rec.Old != nil {
-		s.old, _ = p.Set.Identify(rec.Key, rec.Old)
-	}
-	if rec.New != nil {
-		s.new, _ = p.Set.Identify(rec.Key, rec.New)
-	}
+	s := p.sidesOf(rec, index)
 	relevant := rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
 	relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)

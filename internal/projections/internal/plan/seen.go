@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -30,13 +31,8 @@ type CaseSeen struct {
 func (p *Planner) See(records []change.Record) Seen {
 	var s Seen
 	for i := range records {
-		var matches [2]rules.Match
-		for j, img := range []change.Image{records[i].New, records[i].Old} {
-			if img != nil {
-				matches[j], _ = p.Set.Identify(records[i].Key, img)
-			}
-		}
-		p.see(&s, records[i].Key, records[i].New, &matches[0], &matches[1])
+		sides := p.sidesOf(&records[i], i)
+		p.see(&s, records[i].Key, records[i].New, &sides.new, &sides.old)
 	}
 	return s
 }
@@ -58,24 +54,21 @@ func (p *Planner) SeeKey(s *Seen, key change.Key) {
 			return
 		}
 	}
-	s.stray(key)
+	s.countUnmatched(key)
 }
 
 // see counts an item or record under the entity of the first match, or of the second if the first has none.
 func (p *Planner) see(s *Seen, key change.Key, img change.Image, first, second *rules.Match) {
-	switch {
-	case first.Entity != nil:
-		s.count(p, first.Entity)
-		if img == nil {
-			return
-		}
+	entity := cmp.Or(first.Entity, second.Entity)
+	if entity == nil {
+		s.countUnmatched(key)
+		return
+	}
+	s.count(p, entity)
+	if first.Entity != nil && img != nil {
 		if d, differs := first.CaseDiffers(img); differs {
 			s.addCase(CaseSeen{first.Entity, key, d})
 		}
-	case second.Entity != nil:
-		s.count(p, second.Entity)
-	default:
-		s.stray(key)
 	}
 }
 
@@ -86,7 +79,7 @@ func (s *Seen) count(p *Planner, e *rules.Entity) {
 	s.Matched[e.Index]++
 }
 
-func (s *Seen) stray(key change.Key) {
+func (s *Seen) countUnmatched(key change.Key) {
 	s.Unmatched++
 	s.addUnmatchedKey(key)
 }

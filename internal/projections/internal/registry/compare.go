@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -68,24 +67,27 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 		found.Table, found.Epoch = own.Name, own.Epoch
 	}
 	m := Match(set, known)
-	former := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return known[id].InForce() && !slices.Contains(m.Retire, id) || known[id].Cleaned
-	})
+	former := slices.DeleteFunc(m.formers(known), func(id string) bool { return known[id].Cleaned })
 	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
 	if err != nil {
 		return nil, err
 	}
-	retire := slices.Clone(m.Retire)
+	changed := map[string]bool{}
 	for _, r := range set.Rules {
-		found.Rules = append(found.Rules, compareRule(r, m, known, compiled, &retire))
+		c := compareRule(r, m, known)
+		if c.What == RuleChanged {
+			c.Former, changed[c.ID] = compiled[c.ID], true
+		}
+		found.Rules = append(found.Rules, c)
 	}
 	var gone []RuleChange
 	for _, id := range former {
-		name := known[id].Name
-		if slices.Contains(retire, id) {
-			gone = append(gone, RuleChange{What: RuleRemoved, Name: name, ID: id, Former: compiled[id]})
-		} else if !known[id].InForce() {
-			gone = append(gone, RuleChange{What: RuleRetiring, Name: name, ID: id, Former: compiled[id]})
+		c := RuleChange{What: RuleRetiring, Name: known[id].Name, ID: id, Former: compiled[id]}
+		if known[id].InForce() {
+			c.What = RuleRemoved
+		}
+		if !changed[id] {
+			gone = append(gone, c)
 		}
 	}
 	slices.SortStableFunc(gone, func(a, b RuleChange) int { return cmp.Compare(a.Name, b.Name) })
@@ -93,26 +95,24 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 	return found, nil
 }
 
-// compareRule says what becomes of a rule of the file. A rule in force of the same
-// name that means something else is taken from those that retire.
-func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule, compiled map[string]*rules.Rule, retire *[]string) RuleChange {
+// compareRule says what becomes of a rule of the file.
+func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule) RuleChange {
 	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.IDs[r], Rule: r}
-	if item, ok := known[c.ID]; ok {
-		c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
-		if name := item.Name; name != r.Name {
-			c.What, c.FormerName = RuleRenamed, name
+	if c.ID == "" {
+		c.What = RuleAdded
+		if i := slices.IndexFunc(m.Retire, func(id string) bool { return known[id].Name == r.Name }); i >= 0 {
+			c.What, c.ID = RuleChanged, m.Retire[i]
 		}
-		if r.Suffixes() > c.Shards {
-			c.What = RuleSpread
-		}
+		c.Shards = known[c.ID].WriteShardsMax
 		return c
 	}
-	c.What = RuleAdded
-	i := slices.IndexFunc(*retire, func(id string) bool { return known[id].Name == r.Name })
-	if i >= 0 {
-		id := (*retire)[i]
-		*retire = slices.Delete(*retire, i, i+1)
-		c.What, c.ID, c.Former, c.Shards = RuleChanged, id, compiled[id], known[id].WriteShardsMax
+	item := known[c.ID]
+	c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
+	if item.Name != r.Name {
+		c.What, c.FormerName = RuleRenamed, item.Name
+	}
+	if r.Suffixes() > c.Shards {
+		c.What = RuleSpread
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,27 +21,22 @@ func CheckTable(t *ddb.TableDescription, set *rules.Set) error {
 
 // Describe learns the user table's keys, checks the rules against them, and returns the table's id.
 func Describe(ctx context.Context, ts *table.Tables, set *rules.Set) (id string, err error) {
-	keys, id, err := ts.Describe(ctx)
+	id, err = ts.Describe(ctx)
 	if err != nil {
 		return "", err
 	}
-	return id, checkKeys(ts.Table, keys, set)
+	return id, checkKeys(ts.Table, ts.Schema, set)
 }
 
 func checkKeys(name string, keys table.Schema, set *rules.Set) error {
-	if keys.Partition != set.Table.PartitionKey || keys.Sort != set.Table.SortKey {
+	if keys.PartitionKey != set.Table.PartitionKey || keys.SortKey != set.Table.SortKey {
 		return &table.SetupError{
 			Problem: fmt.Sprintf("the keys of table %s are [%s], but the rule file says [%s]", name,
-				keyNames(keys.Partition, keys.Sort), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
+				keyNames(keys.PartitionKey, keys.SortKey), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
 			Remedy: "write the table's own key names under table.keys",
 		}
 	}
 	return set.CheckKeys(keys.PartitionKind, keys.SortKind)
 }
 
-func keyNames(partition, sort string) string {
-	if sort == "" {
-		return partition
-	}
-	return partition + ", " + sort
-}
+func keyNames(partition, sort string) string { return strings.TrimSuffix(partition+", "+sort, ", ") }

@@ -21,32 +21,32 @@ type Matched struct {
 // has its name comes first; any other means that the rule was renamed.
 func Match(set *rules.Set, known map[string]state.Rule) Matched {
 	m := Matched{IDs: map[*rules.Rule]string{}}
-	used := map[string]bool{}
-	inOrder := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
-	find := func(r *rules.Rule, named func(state.Rule) bool) bool {
-		for _, id := range inOrder {
-			if item := known[id]; !used[id] && item.Fingerprint == r.Fingerprint && named(item) {
-				m.IDs[r], used[id] = id, true
-				return true
+	left := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
+	for _, byName := range []bool{true, false} {
+		for _, r := range set.Rules {
+			i := slices.IndexFunc(left, func(id string) bool {
+				return known[id].Fingerprint == r.Fingerprint && (!byName || known[id].Name == r.Name)
+			})
+			if m.IDs[r] != "" || i < 0 {
+				continue
+			}
+			m.IDs[r] = left[i]
+			left = slices.Delete(left, i, i+1)
+			if !byName {
+				m.renamed = append(m.renamed, r)
 			}
 		}
-		return false
 	}
-	var rest []*rules.Rule
-	for _, r := range set.Rules {
-		if !find(r, func(item state.Rule) bool { return item.Name == r.Name }) {
-			rest = append(rest, r)
-		}
-	}
-	for _, r := range rest {
-		if find(r, func(state.Rule) bool { return true }) {
-			m.renamed = append(m.renamed, r)
-		} else {
-			m.Fresh = append(m.Fresh, r)
-		}
-	}
-	m.Retire = slices.DeleteFunc(inOrder, func(id string) bool { return used[id] })
+	m.Fresh = slices.DeleteFunc(slices.Clone(set.Rules), func(r *rules.Rule) bool { return m.IDs[r] != "" })
+	m.Retire = left
 	return m
+}
+
+// formers are the ids of the rules that are not in force any more, or are about to retire, sorted.
+func (m Matched) formers(known map[string]state.Rule) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
+		return known[id].InForce() && !slices.Contains(m.Retire, id)
+	})
 }
 
 // Refusal says what of the rules in force the file changes or removes.
@@ -75,11 +75,12 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	return more
 }
 
-// FreeName is a name where it is not taken, else with a number behind it.
+// FreeName takes a name that is not taken yet: this one, or the first with a number behind it.
 func FreeName(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
+	taken[free] = true
 	return free
 }

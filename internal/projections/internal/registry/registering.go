@@ -4,54 +4,40 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// registerStep is the outcome of one attempt to bind the file's rules.
-type registerStep uint8
-
-const (
-	rulesBound     registerStep = iota // every rule of the file is in the registry
-	rulesAdvanced                      // some rules were registered: read the registry again
-	rulesContended                     // another process registers: read the registry again
-)
-
 // bindRules binds the file's rules to the registry's, registers what is new, and
-// retires what is not in the file any more.
-func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (registerStep, error) {
+// retires what is not in the file any more. What it registers another round finds in the registry.
+func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (table.Round, error) {
 	m := Match(opts.Rules, known)
 	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch
 	if len(m.Retire) > 0 && (opts.Attach || !agreed) {
-		return 0, m.Refusal(reg.tables.StateTable, known)
+		return table.Lost, m.Refusal(reg.tables.StateTable, known)
 	}
 	spread := m.spread(opts.Rules, known)
 	switch {
 	case opts.Attach && len(m.Fresh) > 0:
-		return 0, reg.notInForce("rule " + m.Fresh[0].Name + " is")
+		return table.Lost, reg.notInForce("rule " + m.Fresh[0].Name + " is")
 	case opts.Attach && len(spread) > 0:
-		return 0, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
+		return table.Lost, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
-	formers, err := ReadFormers(ctx, reg.tables.Reader, opts.Rules.Kinds(), known, m.Retire)
+	formers, err := ReadFormers(ctx, reg.tables.Reader, opts.Rules, m, known)
 	if err != nil {
-		return 0, err
+		return table.Lost, err
 	}
 	if len(m.Fresh)+len(spread)+len(m.Retire) > 0 {
 		return reg.registerRules(ctx, opts.Rules, m, spread, known, formers)
 	}
 	if !opts.Attach {
 		if err := reg.renameRules(ctx, m); err != nil {
-			return 0, err
-		}
-		if err := reg.keepText(ctx, opts.Rules, m, known); err != nil {
-			return 0, err
+			return table.Lost, err
 		}
 	}
 	reg.Planner.Bindings = plan.Bind(opts.Rules, m.IDs)
@@ -72,7 +58,7 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 			reg.Found.FormerRules = append(reg.Found.FormerRules, known[b.ID].Name)
 		}
 	}
-	return rulesBound, nil
+	return table.Finished, nil
 }
 
 // BindRule binds a rule to what the registry says of it.
@@ -93,13 +79,13 @@ func (reg *Registry) notInForce(what string) *table.SetupError {
 // transaction holds, under a new epoch: a worker that does not know it must not go on.
 // If another process registers at the same time, nothing is written.
 func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule,
-	formers []*plan.Binding) (registerStep, error) {
+	formers []*plan.Binding) (table.Round, error) {
 	c := table.NewExpression()
 	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch+1)))
 	unchanged := reg.RulesStand(c)
 	items := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, unchanged, c)}
 	if len(m.Fresh) > 0 {
-		items = append(items, textWrite(reg.tables.Reader, set))
+		items = append(items, reg.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression()))
 	}
 	for _, id := range m.Retire {
 		items = append(items, reg.RuleWrite(id, "state", table.Text(state.Retiring)))
@@ -109,10 +95,10 @@ func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matche
 	}
 	items = append(items, reg.freshWrites(set, m, known, formers)...)
 	err := reg.tables.Transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
-	if err != nil && awscall.Classify(err) == awscall.Canceled {
-		return rulesContended, nil
+	if table.LostRace(err) {
+		return table.Lost, nil
 	}
-	return rulesAdvanced, err
+	return table.Advanced, err
 }
 
 // RulesStand is the condition that the registry is the one that this engine knows, and has no newer rules.
@@ -138,7 +124,6 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	var writes []ddb.TransactWriteItem
 	for _, r := range m.Fresh {
 		id := FreeName(r.Name, taken)
-		taken[id] = true
 		row := state.Rule{
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
 			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
@@ -146,7 +131,6 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 		if r.ByUnique {
 			if locators[r.Target.Name] == "" {
 				locators[r.Target.Name] = FreeName(r.Target.Name, located)
-				located[locators[r.Target.Name]] = true
 			}
 			row.Locator = locators[r.Target.Name]
 		}
@@ -169,27 +153,6 @@ func (reg *Registry) renameRules(ctx context.Context, m Matched) error {
 		set := c.Format("SET %n = %v", "name", table.Text(r.Name))
 		if _, err := reg.tables.UpdateState(ctx, "", "renaming a rule in the registry", state.RuleKey(m.IDs[r]), set, "attribute_exists(pk)",
 			c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keepText keeps the file for rules in force that were registered before files
-// were kept: to change them, what they were must be known.
-func (reg *Registry) keepText(ctx context.Context, set *rules.Set, m Matched, known map[string]state.Rule) error {
-	var without []string
-	for _, r := range set.Rules {
-		if id := m.IDs[r]; known[id].File == "" {
-			without = append(without, id)
-		}
-	}
-	for ids := range slices.Chunk(without, plan.TransactActionsMax-1) {
-		items := []ddb.TransactWriteItem{textWrite(reg.tables.Reader, set)}
-		for _, id := range ids {
-			items = append(items, reg.RuleWrite(id, "file", table.Text(textName(set.Text()))))
-		}
-		if err := reg.tables.Transact(ctx, "keeping the rule file", nil, items); err != nil {
 			return err
 		}
 	}

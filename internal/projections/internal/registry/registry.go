@@ -7,18 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
 )
-
-// registerTriesMax bounds how often registering begins anew because other processes register theirs.
-const registerTriesMax = 10
 
 // Registry binds rules to what the state table knows of them, and notices when other
 // rules come into force.
@@ -59,44 +53,26 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string) err
 		return err
 	}
 	reg.Found = projections.Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
-	for try := 0; try < registerTriesMax; try++ {
+	return table.Contend(ctx, "registering the rules in "+reg.tables.StateTable, func() (table.Round, error) {
 		own, known, err := Read(ctx, reg.tables.Reader)
 		if own != nil { // a remedy for the registry would be wrong for that of another table
 			if err := CheckOwner(reg.tables, own, tableID); err != nil {
-				return err
+				return table.Lost, err
 			}
 		}
 		if err != nil {
-			return err
+			return table.Lost, err
 		}
 		if own == nil {
-			if opts.Attach {
-				return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
-			}
-			if founded, err := reg.checkForeign(ctx); err != nil {
-				return err
-			} else if founded {
-				continue
-			}
-			if err := reg.tables.EnsureTTL(ctx); err != nil {
-				return err
-			}
-			if err := reg.foundRegistry(ctx, tableID); err != nil {
-				return err
-			}
-			continue
+			return table.Lost, reg.foundRegistry(ctx, opts.Attach, tableID)
 		}
 		reg.Planner.Incarnation, reg.Planner.Epoch = own.Incarnation, own.Epoch
-		switch step, err := reg.bindRules(ctx, opts, known, own.Live); {
-		case err != nil || step == rulesBound:
-			return err
-		case step == rulesAdvanced: // many rules are registered in several steps, each by itself whole
-			if try = 0; opts.AgreedEpoch > 0 {
-				opts.AgreedEpoch = reg.Planner.Epoch + 1 // this engine's own step; another process's is not agreed to
-			}
+		ended, err := reg.bindRules(ctx, opts, known, own.Live)
+		if ended == table.Advanced && opts.AgreedEpoch > 0 { // many rules are registered in several steps, each by itself whole
+			opts.AgreedEpoch = reg.Planner.Epoch + 1 // this engine's own step; another process's is not agreed to
 		}
-	}
-	return fmt.Errorf("registering the rules in %s: other processes keep registering theirs", reg.tables.StateTable)
+		return ended, err
+	})
 }
 
 // CheckOwner refuses a state table that belongs to another table.
@@ -111,19 +87,31 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 	}
 }
 
-// checkForeign refuses a table without a registry that belongs to another program: it has
-// items in it. It reports whether the registry is there by now.
-func (reg *Registry) checkForeign(ctx context.Context) (founded bool, err error) {
-	if holds, err := reg.tables.HoldsItems(ctx); err != nil || !holds {
-		return false, err
+// foundRegistry writes the registry of a new state table, unless another process is faster. It refuses
+// a table that belongs to another program: one without a registry that has items in it.
+func (reg *Registry) foundRegistry(ctx context.Context, mustExist bool, tableID string) error {
+	if mustExist {
+		return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
 	}
-	if own, err := ReadTable(ctx, reg.tables.Reader); err != nil || own != nil { // another process was faster
-		return true, err
+	holds, err := reg.tables.HoldsItems(ctx)
+	if err != nil {
+		return err
 	}
-	return false, &table.SetupError{
-		Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
-		Remedy:  "name another one with --state-table, or none",
+	if holds {
+		if own, err := ReadTable(ctx, reg.tables.Reader); err != nil || own != nil {
+			return err
+		}
+		return &table.SetupError{
+			Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
+			Remedy:  "name another one with --state-table, or none",
+		}
 	}
+	if err := reg.tables.EnsureTTL(ctx); err != nil {
+		return err
+	}
+	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: state.NewID(), Created: reg.now()}.Row()
+	_, err = reg.tables.PutState(ctx, "", "founding the registry", row, "attribute_not_exists(pk)", table.NewExpression())
+	return err
 }
 
 // Read reads the registry: the table's own item, nil if there is none,
@@ -177,20 +165,6 @@ func readRules(ctx context.Context, rd *table.Reader) (map[string]table.Row, err
 		return nil
 	})
 	return known, err
-}
-
-// foundRegistry writes the registry of a new state table; another process may be faster.
-func (reg *Registry) foundRegistry(ctx context.Context, tableID string) error {
-	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: state.NewID(), Created: reg.now()}.Row()
-	_, err := table.Attempt(ctx, reg.tables.Reader, "founding the registry", func() (*dynamodb.PutItemOutput, error) {
-		return reg.tables.Client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &reg.tables.StateTable, Item: row, ConditionExpression: new("attribute_not_exists(pk)"),
-		})
-	})
-	if err != nil && awscall.Classify(err) != awscall.Condition {
-		return err
-	}
-	return nil
 }
 
 // errWentLive says that rules went live since this engine last looked.

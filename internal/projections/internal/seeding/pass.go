@@ -49,28 +49,19 @@ func (p Pass) String() string {
 // ParsePass reads what String wrote.
 func ParsePass(text string) (Pass, error) {
 	head, rest, more := strings.Cut(text, "/")
-	p := Pass{Phase: state.Phase(head)}
-	var err error
+	epoch, level, _ := strings.Cut(rest, "/")
+	p, known := Pass{Phase: state.Phase(head)}, false
 	switch p.Phase {
 	case state.PhaseRederive:
-		if more {
+		if known = true; more {
 			p.Rules = strings.Split(rest, ",")
 		}
-	case state.PhaseDerive, state.PhaseShow:
-		epoch, level, _ := strings.Cut(rest, "/")
-		if p.Level, err = strconv.Atoi(level); err == nil {
-			p.Epoch, err = strconv.Atoi(epoch)
-		}
-	case state.PhaseClean:
-		p.Epoch, err = strconv.Atoi(rest)
-	case state.PhaseSweep:
-		if more {
-			p.Epoch, err = strconv.Atoi(rest)
-		}
-	default:
-		err = ErrUnknownPass
+	case state.PhaseDerive, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
+		p.Epoch, _ = strconv.Atoi(epoch) // String writes what is no number in another way
+		p.Level, _ = strconv.Atoi(level)
+		known = p.Epoch > 0 || p.Phase == state.PhaseSweep
 	}
-	if err != nil || p.String() != text {
+	if !known || p.String() != text {
 		return Pass{}, fmt.Errorf("pass %q: %w", text, ErrUnknownPass)
 	}
 	return p, nil
@@ -116,19 +107,13 @@ func (p Pass) RuleNames(pl *plan.Planner) []string {
 		}
 		return names
 	}
-	for _, r := range pl.Set.Rules {
-		c := state.Cursor{Level: p.Level, Phase: p.Phase}
-		switch p.Phase {
-		case state.PhaseDerive:
-			if !c.IsFor(r) || pl.Of(r).Live.Load() {
-				continue
-			}
-		case state.PhaseShow:
-			if !c.IsFor(r) {
-				continue
-			}
+	c := state.Cursor{Level: p.Level, Phase: p.Phase}
+	for _, b := range pl.InForce {
+		ofLevel := p.Phase == state.PhaseDerive || p.Phase == state.PhaseShow
+		derived := p.Phase == state.PhaseDerive && b.Live.Load()
+		if !derived && (!ofLevel || c.IsFor(b.Rule)) {
+			names = append(names, b.Rule.Name)
 		}
-		names = append(names, r.Name)
 	}
 	return names
 }

@@ -24,7 +24,11 @@ type Seeding struct {
 // done on the way.
 func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	for {
-		cursor, err := s.readSeeding(ctx)
+		var cursor state.Cursor // and which rules are live, as they were at one moment
+		err := s.Registry.Under(ctx, func() (err error) {
+			cursor, err = ReadCursor(ctx, s.Tables.Reader, s.Planner)
+			return err
+		})
 		if err != nil {
 			return cursor, 0, err
 		}
@@ -38,23 +42,14 @@ func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	}
 }
 
-// readSeeding reads the cursor, and which rules are live, as they were at one moment.
-func (s *Seeding) readSeeding(ctx context.Context) (cursor state.Cursor, err error) {
-	err = s.Registry.Under(ctx, func() error {
-		cursor, err = ReadCursor(ctx, s.Tables.Reader, s.Planner)
-		return err
-	})
-	return cursor, err
-}
-
 // aim turns the cursor to the next pass, unless it is in the middle of it, and
 // returns how many are left: none if everything is live and shown, and nothing is
 // left of former rules.
 func (s *Seeding) aim(cursor *state.Cursor) int {
 	var levels []int
-	for _, r := range s.Planner.Set.Rules {
-		if !s.Planner.Of(r).Live.Load() && !slices.Contains(levels, r.Level) {
-			levels = append(levels, r.Level)
+	for _, b := range s.Planner.InForce {
+		if level := b.Rule.Level; !b.Live.Load() && !slices.Contains(levels, level) {
+			levels = append(levels, level)
 		}
 	}
 	slices.Sort(levels)
@@ -108,7 +103,7 @@ func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	case state.PhaseSweep:
 		return s.endFormers(ctx, cursor)
 	}
-	return s.drop(ctx, cursor)
+	return s.store(ctx, state.Cursor{Changes: cursor.Changes}) // no scan is under way any more
 }
 
 // Complete ends a pass: every item that was in the table when the pass was aimed at has been
@@ -141,4 +136,32 @@ func (s *Seeding) showsAnything(cursor state.Cursor) bool {
 	return slices.ContainsFunc(s.Planner.Set.Entities, func(ent *rules.Entity) bool {
 		return slices.ContainsFunc(ent.Displays, cursor.IsFor)
 	})
+}
+
+// ErrCursorMoved says that another process seeds too: its place counts.
+var ErrCursorMoved = errors.New("another process moved the seeding cursor")
+
+// ReadCursor reads the stored cursor.
+func ReadCursor(ctx context.Context, rd *table.Reader, p *plan.Planner) (state.Cursor, error) {
+	rows, err := rd.ReadState(ctx, "reading the seeding cursor", []table.Key{state.CursorKey()})
+	if err != nil {
+		return state.Cursor{}, err
+	}
+	return state.ReadCursor(rd, p, rows[state.CursorKey()]), nil
+}
+
+// Save saves the place of a cursor. It returns ErrCursorMoved if another process has moved it.
+func (s *Seeding) Save(ctx context.Context, cursor *state.Cursor) error {
+	err := s.store(ctx, *cursor)
+	cursor.Changes = state.Raised(cursor.Changes)
+	return err
+}
+
+func (s *Seeding) store(ctx context.Context, cursor state.Cursor) error {
+	c := table.NewExpression()
+	saved, err := s.Tables.PutState(ctx, "", "saving the seeding cursor", cursor.Row(s.Planner), state.CursorIs(c, cursor), c)
+	if err == nil && !saved {
+		return ErrCursorMoved
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -29,7 +28,7 @@ func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor,
 	to.Changes = from.Changes
 	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
 	err := s.Tables.Transact(ctx, doing, nil, append(items, rows...))
-	if err != nil && awscall.Classify(err) == awscall.Canceled {
+	if table.LostRace(err) {
 		return ErrCursorMoved // or the epoch, which the next reading shows
 	}
 	return err
@@ -60,8 +59,8 @@ func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 		show = state.Cursor{}
 	}
 	var rows []ddb.TransactWriteItem
-	for _, r := range s.Planner.Set.Rules {
-		if b := s.Planner.Of(r); r.Level == cursor.Level && !b.Live.Load() {
+	for _, b := range s.Planner.InForce {
+		if b.Rule.Level == cursor.Level && !b.Live.Load() {
 			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
 		}
 	}

@@ -34,36 +34,35 @@ func (o *Observer) LookForTargets(ctx context.Context, whole bool) ([]projection
 }
 
 func (o *Observer) lookForTargetsOf(ctx context.Context, m *Missing, sample *targetSample) error {
-	asked, sources := m.toLookAt(sample)
+	asked := m.toLookAt(sample)
 	there, err := Existing(ctx, o.tables.Reader, o.planner, m.Rule, asked)
 	if err != nil {
 		return err
 	}
-	m.applyLook(asked, there, sources, sample)
-	m.otherCaseOf(func(target string) (found *projections.OtherCase) {
-		if err == nil {
-			found, err = FindOtherCase(ctx, o.tables.Reader, o.planner, m.Rule, target)
+	m.applyLook(asked, there, sample)
+	var otherCase *projections.OtherCase
+	known, _ := m.report()
+	for _, target := range known.Examples {
+		if otherCase == nil && err == nil {
+			otherCase, err = FindOtherCase(ctx, o.tables.Reader, o.planner, m.Rule, target)
 		}
-		return found
-	})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.otherCase = otherCase
 	return err
 }
 
-// toLookAt returns the targets that are held as missing, and those of a sample, sorted. sources
-// counts, for each target of the sample, the sources that point at it.
-func (m *Missing) toLookAt(sample *targetSample) (asked []string, sources map[string]int64) {
+// toLookAt returns the targets that are held as missing, and those of a sample, sorted.
+func (m *Missing) toLookAt(sample *targetSample) []string {
 	m.mu.Lock()
-	asked = slices.Collect(maps.Keys(m.held))
-	m.mu.Unlock()
-	sources = map[string]int64{}
+	defer m.mu.Unlock()
+	asked := slices.Collect(maps.Keys(m.held))
 	if sample != nil {
-		for _, t := range sample.held {
-			sources[t.target] = t.sources
-			asked = append(asked, t.target)
-		}
+		asked = slices.AppendSeq(asked, maps.Keys(sample.held))
 	}
 	slices.Sort(asked)
-	return slices.Compact(asked), sources
+	return slices.Compact(asked)
 }
 
 // notePass notes that a pass is over. whole says that this process worked off the whole table in it.
@@ -73,11 +72,14 @@ func (m *Missing) notePass(whole bool) {
 	m.looked, m.unwritten = m.looked || whole, m.unwritten || whole
 }
 
-// applyLook takes over the result of a look at targets. sources counts, for each target of the
-// sample, the sources that point at it.
-func (m *Missing) applyLook(asked []string, there map[string]bool, sources map[string]int64, sample *targetSample) {
+// applyLook takes over the result of a look at targets.
+func (m *Missing) applyLook(asked []string, there map[string]bool, sample *targetSample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var sources map[string]int64
+	if sample != nil {
+		sources = sample.held
+	}
 	missing, pointing := int64(0), int64(0)
 	for _, target := range asked {
 		n, sampled := sources[target]
@@ -98,20 +100,6 @@ func (m *Missing) applyLook(asked []string, there map[string]bool, sources map[s
 		m.moreOf, m.moreFrom = int64(more*float64(missing)), int64(more*float64(pointing))
 	}
 	m.count.Store(int64(len(m.held)))
-}
-
-// otherCaseOf asks for some of the missing targets whether one exists in another letter case.
-func (m *Missing) otherCaseOf(look func(target string) *projections.OtherCase) {
-	t, lacking := m.report()
-	var found *projections.OtherCase
-	for _, target := range t.Examples {
-		if lacking && found == nil {
-			found = look(target)
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.otherCase = found
 }
 
 // Existing reads which of the targets exist and are of the entity that the rule has as its target.

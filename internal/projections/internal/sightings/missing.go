@@ -92,27 +92,15 @@ func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*Missing {
 
 // NoteTarget notes that a source points at a target that exists.
 func (m *Missing) NoteTarget(target string) {
-	if m == nil {
-		return
-	}
-	if !m.Found.Load() {
+	if m != nil {
 		m.Found.Store(true)
+		m.Forget(target)
 	}
-	m.Forget(target)
 }
 
-// Forget notes that a target exists. It takes no lock while none is held as missing.
+// Forget notes that a target exists.
 func (m *Missing) Forget(target string) {
-	if m != nil && m.count.Load() > 0 {
-		m.drop(target)
-	}
-}
-
-func (m *Missing) drop(target string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.held, target)
-	m.count.Store(int64(len(m.held)))
+	m.AdjustSources(target, func(p *TargetSources) { p.Count(0) })
 }
 
 // NoteMissing notes that a target does not exist. change adjusts the sources that are known of it. A
@@ -123,32 +111,33 @@ func (m *Missing) NoteMissing(target string, change func(*TargetSources)) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.held[target]
-	if p == nil {
-		if p = (&TargetSources{}); len(m.held) >= m.most {
-			m.beyond++
-			return
-		}
-		m.held[target] = p
+	switch {
+	case m.held[target] != nil:
+	case len(m.held) >= m.most:
+		m.beyond++
+		return
+	default:
+		m.held[target] = &TargetSources{}
 	}
-	change(p)
-	if p.All() == 0 {
-		delete(m.held, target)
-	}
-	m.count.Store(int64(len(m.held)))
+	m.adjust(target, change)
 }
 
-// AdjustSources changes the sources that are known of a target, if the target is held as missing.
+// AdjustSources changes the sources that are known of a target, if the target is held as missing. It takes
+// no lock while none is held.
 func (m *Missing) AdjustSources(target string, change func(*TargetSources)) {
 	if m == nil || m.count.Load() == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.held[target]; p != nil {
-		if change(p); p.All() == 0 {
-			delete(m.held, target)
-		}
+	if m.held[target] != nil {
+		m.adjust(target, change)
+	}
+}
+
+func (m *Missing) adjust(target string, change func(*TargetSources)) {
+	if change(m.held[target]); m.held[target].All() == 0 {
+		delete(m.held, target)
 	}
 	m.count.Store(int64(len(m.held)))
 }

@@ -21,9 +21,9 @@ func TestTargetSampleIsExactUntilItIsFull(t *testing.T) {
 				s.add("POST#" + strconv.Itoa(i) + "/META")
 			}
 		}
-		for _, one := range s.held {
-			if one.sources != sources {
-				t.Fatalf("%s of %d has %d sources, want %d", one.target, targets, one.sources, sources)
+		for target, n := range s.held {
+			if n != sources {
+				t.Fatalf("%s of %d has %d sources, want %d", target, targets, n, sources)
 			}
 		}
 		told := float64(len(s.held)) * s.scale()
@@ -59,8 +59,7 @@ func TestSampleOfTargetsIsScaled(t *testing.T) {
 		sample.add(key)
 		there[key] = i%2 == 0
 	}
-	asked, sources := m.toLookAt(sample)
-	m.applyLook(asked, there, sources, sample)
+	m.applyLook(m.toLookAt(sample), there, sample)
 	got, _ := m.report()
 	if !got.About || got.All || math.Abs(float64(got.Targets-targets/2)) > targets/8 || got.Sources != got.Targets {
 		t.Errorf("half of %d targets are missing, and it tells %+v", targets, got)

@@ -1,11 +1,23 @@
 package sightings
 
 import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/projections"
+)
+
+const (
+	// missingEvery is how often an engine writes those rows beside the stream, at most.
+	missingEvery = time.Minute
+	// missingStale is after how long a row may be replaced by one that knows of less.
+	missingStale = 24 * time.Hour
 )
 
 // Observer holds what one engine has seen of its table, looks for targets that are missing,
@@ -15,14 +27,19 @@ type Observer struct {
 	tables  *table.Tables
 	planner *plan.Planner
 	missing map[*plan.Binding]*Missing
-	rows    missingRows
 	now     func() time.Time
 	process string // drawn at random: which rows of the state table are this engine's
+
+	recording  sync.Mutex // of what is below
+	recordedAt time.Time
+	written    map[string]projections.MissingTargets // rows of the state table, by rule id
 }
 
 // New returns an observer that has seen nothing. missing are the targets of every rule but mirrors.
 func New(ts *table.Tables, p *plan.Planner, missing map[*plan.Binding]*Missing, now func() time.Time, process string) *Observer {
-	return &Observer{tables: ts, planner: p, missing: missing, now: now, process: process}
+	return &Observer{
+		tables: ts, planner: p, missing: missing, now: now, process: process, written: map[string]projections.MissingTargets{},
+	}
 }
 
 // MissingTargets returns, by rule, which targets do not exist as far as the observer knows.
@@ -35,4 +52,100 @@ func (o *Observer) MissingTargets() []projections.MissingTargets {
 	}
 	SortMissing(all)
 	return all
+}
+
+// RecordMissing writes to the state table which targets are missing, for `status`, if that has
+// changed. Without atOnce it does so at most once a minute. Several processes write the same rows:
+// one that looked at the whole table replaces any row, another one only rows that say less.
+func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
+	o.recording.Lock()
+	defer o.recording.Unlock()
+	now := o.now()
+	if !atOnce && now.Sub(o.recordedAt) < missingEvery {
+		return nil
+	}
+	o.recordedAt = now
+	var failed error
+	recorded := sync.OnceValues(func() (map[string]bool, error) { // the rules of which rows are there
+		names := map[string]bool{}
+		rows, err := ReadRecorded(ctx, o.tables.Reader, o.planner)
+		for _, r := range rows {
+			names[r.Rule] = true
+		}
+		return names, err
+	})
+	for _, b := range o.planner.InForce {
+		m := o.missing[b]
+		if m == nil {
+			continue
+		}
+		t, lacking := m.report()
+		before, known := o.written[b.ID]
+		whole := m.takeUnwritten()
+		if !whole && (lacking == known && reflect.DeepEqual(t, before) || !lacking && !known) {
+			continue
+		}
+		if whole && !lacking {
+			names, err := recorded()
+			if err != nil {
+				m.notePass(true)
+				return errors.Join(failed, err)
+			}
+			if !names[b.Rule.Name] {
+				continue
+			}
+		}
+		if err := o.recordOne(ctx, b, t, lacking, whole, now); err != nil {
+			failed = errors.Join(failed, err)
+			m.notePass(whole) // the next call writes it
+			continue
+		}
+		if o.written[b.ID] = t; !lacking {
+			delete(o.written, b.ID)
+		}
+	}
+	return failed
+}
+
+// takeUnwritten reports, once for each pass over the whole table, that its result is not written yet.
+func (m *Missing) takeUnwritten() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was := m.unwritten
+	m.unwritten = false
+	return was
+}
+
+// recordOne writes what is known of one rule, unless another process knows more.
+func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t projections.MissingTargets, lacking, whole bool, now time.Time) error {
+	c, condition := table.NewExpression(), ""
+	if !whole {
+		condition = c.Format("%n = %v", "by", table.Text(o.process))
+	}
+	if !lacking {
+		return o.tables.DeleteState(ctx, b.ID, "noting that no target is missing", state.MissingKey(b.ID), condition, c)
+	}
+	if !whole {
+		condition += c.Format(" OR attribute_not_exists(%n) OR %n <= %v OR %n < %v", table.PK,
+			"targets", table.Number(t.Targets), "at", table.Text(now.Add(-missingStale).UTC().Format(time.RFC3339)))
+	}
+	row := state.MissingRow(b.ID, o.process, state.RecordedMissing{MissingTargets: t, At: now, Whole: whole})
+	_, err := o.tables.PutState(ctx, b.ID, "noting missing targets", row, condition, c) // or another process knows of more
+	return err
+}
+
+// ReadRecorded reads what is recorded of the rules in force.
+func ReadRecorded(ctx context.Context, rd *table.Reader, p *plan.Planner) ([]state.RecordedMissing, error) {
+	c := table.NewExpression()
+	in := rd.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.MissingPartition)), c)
+	var found []state.RecordedMissing
+	err := rd.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
+		for _, r := range rows {
+			if b := p.ByID(table.TextOf(r[table.SK])); b != nil {
+				found = append(found, state.ReadMissing(b.Rule.Name, r))
+			}
+		}
+		return nil
+	})
+	return found, err
 }

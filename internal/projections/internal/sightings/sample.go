@@ -1,9 +1,11 @@
 package sightings
 
 import (
-	"container/heap"
+	"cmp"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 )
 
 const (
@@ -22,44 +24,37 @@ func TargetsHeld(ruleCount int) int {
 // target was held since the first source that pointed at it, so that its sources are all counted.
 type targetSample struct {
 	most    int
-	held    map[uint64]*sampledTarget
-	hashes  hashHeap // of those held, the highest first
-	partial bool     // there are more targets than are held
-}
-
-type sampledTarget struct {
-	target  string
-	sources int64
+	held    map[string]int64 // how many sources point at each
+	last    string           // of those held the one with the highest hash, once there is no more room
+	partial bool             // there are more targets than are held
 }
 
 func newTargetSample(most int) *targetSample {
-	return &targetSample{most: most, held: map[uint64]*sampledTarget{}}
+	return &targetSample{most: most, held: map[string]int64{}}
 }
 
 // add notes that one more source points at a target.
 func (s *targetSample) add(target string) {
-	h := hashOf(target)
-	if known := s.held[h]; known != nil {
-		known.sources++
-		return
-	}
-	if len(s.hashes) >= s.most {
+	if _, known := s.held[target]; !known && len(s.held) >= s.most {
 		s.partial = true
-		if h > s.hashes[0] {
+		if byHash(target, s.last) > 0 {
 			return
 		}
-		delete(s.held, heap.Pop(&s.hashes).(uint64))
+		delete(s.held, s.last)
 	}
-	s.held[h] = &sampledTarget{target, 1}
-	heap.Push(&s.hashes, h)
+	if s.held[target]++; s.held[target] == 1 && len(s.held) >= s.most {
+		s.last = slices.MaxFunc(slices.Collect(maps.Keys(s.held)), byHash)
+	}
 }
+
+func byHash(a, b string) int { return cmp.Compare(hashOf(a), hashOf(b)) }
 
 // scale is by how much the sample is to be multiplied; 1 if it holds all targets.
 func (s *targetSample) scale() float64 {
 	if !s.partial {
 		return 1
 	}
-	share := (float64(s.hashes[0]) + 1) / math.MaxUint64 // of all hashes up to the highest one held
+	share := (float64(hashOf(s.last)) + 1) / math.MaxUint64 // of all hashes up to the highest one held
 	return 1 / share * float64(s.most-1) / float64(s.most)
 }
 
@@ -70,26 +65,4 @@ func hashOf(text string) uint64 {
 	x := h.Sum64() // its high bits are alike for short texts
 	x = (x ^ x>>32) * 0x9e3779b97f4a7c15
 	return x ^ x>>29
-}
-
-// hashHeap is a heap with the highest hash on top.
-type hashHeap []uint64
-
-// Len implements heap.Interface.
-func (h hashHeap) Len() int { return len(h) }
-
-// Less implements heap.Interface.
-func (h hashHeap) Less(i, j int) bool { return h[i] > h[j] }
-
-// Swap implements heap.Interface.
-func (h hashHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *hashHeap) Push(x any) { *h = append(*h, x.(uint64)) }
-
-// Pop implements heap.Interface.
-func (h *hashHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }

@@ -1,7 +1,6 @@
 package sightings
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
@@ -15,11 +14,9 @@ import (
 func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
 	m := projections.Matches{UnmatchedItems: items.Unmatched, UnmatchedRecords: records.Unmatched, Items: items.Unmatched,
 		Records: records.Unmatched}
-	all := items
-	all.Cases = slices.Clone(items.Cases)
-	all.UnmatchedKeys = slices.Clone(items.UnmatchedKeys)
-	all.Matched, all.KeyOnly = nil, nil
-	all.Add(plan.Seen{UnmatchedKeys: records.UnmatchedKeys, Cases: records.Cases})
+	var all plan.Seen
+	all.Add(items)
+	all.Add(records)
 	m.Unmatched = all.UnmatchedKeys
 	for _, e := range set.Entities {
 		em := projections.EntityMatches{Entity: e.Name}

@@ -5,6 +5,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -14,10 +15,8 @@ func MissingKey(ruleID string) table.Key {
 	return table.Key{Partition: MissingPartition, Sort: ruleID}
 }
 
-const (
-	// MissingPartition holds one row for each rule with missing targets; sort: the rule's id.
-	MissingPartition = "missing"
-)
+// MissingPartition holds one row for each rule with missing targets; sort: the rule's id.
+const MissingPartition = "missing"
 
 // RecordedMissing is what the state table says of one rule's missing targets.
 type RecordedMissing struct {
@@ -50,23 +49,17 @@ func MissingRow(ruleID, by string, t RecordedMissing) table.Row {
 
 // ReadMissing reads what MissingRow wrote.
 func ReadMissing(rule string, r table.Row) RecordedMissing {
-	yes := func(name string) bool {
-		v, ok := r[name].(*ddb.AttributeValueMemberBOOL)
-		return ok && v.Value
-	}
-	m := RecordedMissing{Whole: yes("whole"), MissingTargets: projections.MissingTargets{
-		Rule: rule, Entity: table.TextOf(r["entity"]), Unique: table.TextOf(r["unique"]), Sources: table.NumberOf(r["sources"]),
-		Targets: table.NumberOf(r["targets"]),
-		About:   yes("about"), All: yes("all"),
+	it := attributes.ItemFromTable(r)
+	m := RecordedMissing{Whole: it["whole"].Bool(), MissingTargets: projections.MissingTargets{
+		Rule: rule, Entity: it["entity"].Text(), Unique: it["unique"].Text(), Sources: table.NumberOf(r["sources"]),
+		Targets: table.NumberOf(r["targets"]), About: it["about"].Bool(), All: it["all"].Bool(),
 	}}
-	m.At, _ = time.Parse(time.RFC3339, table.TextOf(r["at"]))
-	if list, ok := r["examples"].(*ddb.AttributeValueMemberL); ok {
-		for _, v := range list.Value {
-			m.Examples = append(m.Examples, table.TextOf(v))
-		}
+	m.At, _ = time.Parse(time.RFC3339, it["at"].Text())
+	for _, example := range it["examples"].List() {
+		m.Examples = append(m.Examples, example.Text())
 	}
-	if exists := table.TextOf(r["otherExists"]); exists != "" {
-		m.OtherCase = &projections.OtherCase{Missing: table.TextOf(r["otherMissing"]), Exists: exists}
+	if exists := it["otherExists"].Text(); exists != "" {
+		m.OtherCase = &projections.OtherCase{Missing: it["otherMissing"].Text(), Exists: exists}
 	}
 	return m
 }

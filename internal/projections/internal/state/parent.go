@@ -14,6 +14,22 @@ func ParentKey(b *plan.Binding, parent change.Key) table.Key {
 	return table.NewKey(ParentRows+"/"+b.ID+"/"+parent.String(), "position")
 }
 
+// ReferenceRows begins the partition keys of references.
+const ReferenceRows = "references"
+
+// ReferenceKey is the key of the reference that a child has put at its parent.
+func ReferenceKey(b *plan.Binding, parent, child change.Key) table.Key {
+	return table.NewKey(ReferenceRows+"/"+b.ID+"/"+parent.String(), child.String())
+}
+
+// ReferenceChild is the child that a reference names; long keys are kept beside their hash.
+func ReferenceChild(reference table.Row) change.Key {
+	if key := table.TextOf(reference["child"]); key != "" {
+		return change.ParseKey(key)
+	}
+	return change.ParseKey(table.TextOf(reference[table.SK]))
+}
+
 // SeenAt is the version of a row of parents or references; "" if there is none.
 func SeenAt(b *plan.Binding, r table.Row) plan.Version {
 	if at := plan.Version(table.TextOf(r["at"])); at < beyond(b) {

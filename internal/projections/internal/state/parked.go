@@ -2,9 +2,11 @@ package state
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -61,3 +63,11 @@ func ParkedID(ruleID string, item change.Key) string { return ruleID + "/" + ite
 
 // ParkedKey is the key of what is parked under an id.
 func ParkedKey(id string) table.Key { return table.NewKey(ParkedPartition, id) }
+
+// HealsRows begins the partition keys of counts of corrections.
+const HealsRows = "heals"
+
+// HealsKey is the key of the row that counts the corrections of one rule on one item in a window of time.
+func HealsKey(b *plan.Binding, item change.Key, window int64) table.Key {
+	return table.NewKey(HealsRows+"/"+b.ID+"/"+item.String(), strconv.FormatInt(window, 10))
+}

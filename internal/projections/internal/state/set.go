@@ -3,9 +3,8 @@ package state
 import (
 	"slices"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -59,10 +58,9 @@ func ReadSet(r table.Row, locator bool) Set {
 	if locator {
 		attribute = "items"
 	}
-	listed, _ := r["listed"].(*ddb.AttributeValueMemberBOOL)
 	return Set{
-		Sources: table.SortedTexts(r[attribute]), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]),
-		Listed: listed != nil && listed.Value,
+		Sources: slices.Sorted(slices.Values(table.TextsOf(r[attribute]))), Changes: CountOf(r["changes"]), Expired: table.TextOf(r["expired"]),
+		Listed: attributes.FromTable(r["listed"]).Bool(),
 	}
 }
 

@@ -74,7 +74,8 @@ func isPlace(rd *table.Reader, t Task, cursor table.Row) bool {
 	}
 	partition, prefix, ok := t.Parent.Rule.CollectionOf(t.Parent.Key)
 	key := rd.KeyOf(cursor)
-	return ok && rd.IsItemKey(cursor) && key.Partition == partition && (rd.SortN || strings.HasPrefix(key.Sort, prefix))
+	behind := rd.SortKind == change.KindNumber || strings.HasPrefix(key.Sort, prefix)
+	return ok && rd.IsItemKey(cursor) && key.Partition == partition && behind
 }
 
 // Task is the rest of a large fan-out, kept in the state table: one for each

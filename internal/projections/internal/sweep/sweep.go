@@ -30,7 +30,7 @@ type Sweep struct {
 // Rows are rows of the state table, by what a sweep does with them.
 type Rows struct {
 	entries, named []table.Key            // to be read first; named: rows whose rule is an attribute
-	kept           map[string][]table.Key // by the words of host.Sweepers: of rules in force, to be read first
+	kept           map[string][]table.Key // by the words of host.Keepers: of rules in force; a host.Sweeper reads its own first
 	dead           []table.Key            // of retired rules
 }
 
@@ -92,42 +92,32 @@ func (s *Sweep) Sort(keys []change.Key) Rows {
 func (s *Sweep) sort(found *Rows, key table.Key) {
 	word, rest, _ := strings.Cut(key.Partition, "/")
 	id, _, _ := strings.Cut(rest, "/")
+	dead := false
 	switch word {
 	case "item":
 		found.entries = append(found.entries, key)
 	case state.ParkedPartition, state.TasksPartition:
 		found.named = append(found.named, key)
 	case state.MissingPartition:
-		if s.Planner.RetiredID(key.Sort) {
-			found.dead = append(found.dead, key)
-		}
+		dead = s.Planner.RetiredID(key.Sort)
 	case "locator":
-		if s.Planner.RetiredLocator(id) {
-			found.dead = append(found.dead, key)
-		}
+		dead = s.Planner.RetiredLocator(id)
 	case state.HealsRows:
-		if s.Planner.RetiredID(id) {
-			found.dead = append(found.dead, key)
-		}
+		dead = s.Planner.RetiredID(id)
 	default:
-		s.sortKept(found, word, id, key)
-	}
-}
-
-// sortKept sorts a row that a kind of rule keeps.
-func (s *Sweep) sortKept(found *Rows, word, id string, key table.Key) {
-	for _, keeper := range host.Having[host.Keeper](s.Kinds) {
-		if !slices.Contains(keeper.Rows(), word) {
-			continue
-		}
-		sweeper, sweeps := keeper.(host.Sweeper)
-		switch {
-		case s.Planner.RetiredID(id):
-			found.dead = append(found.dead, key)
-		case sweeps && sweeper.Swept() == word && s.Planner.ByID(id) != nil:
+		dead = s.Planner.RetiredID(id) && s.isKept(word)
+		if s.Planner.ByID(id) != nil {
 			found.kept[word] = append(found.kept[word], key)
 		}
 	}
+	if dead {
+		found.dead = append(found.dead, key)
+	}
+}
+
+// isKept reports whether a kind of rule keeps rows that begin with a word.
+func (s *Sweep) isKept(word string) bool {
+	return slices.ContainsFunc(host.Having[host.Keeper](s.Kinds), func(k host.Keeper) bool { return slices.Contains(k.Rows(), word) })
 }
 
 // sweepEntries rederives the items of ledger entries that hold a due mark, or other
@@ -140,7 +130,7 @@ func (s *Sweep) sweepEntries(ctx context.Context, rows []table.Row) error {
 	for _, r := range rows {
 		key, ok := state.EntryItem(r)
 		if !ok {
-			continue // cut by an earlier version; the scan of the table comes by the item
+			continue // cut, and another program took the whole key away; the scan of the table comes by the item
 		}
 		ent, err := s.Entry(ctx, r)
 		switch {

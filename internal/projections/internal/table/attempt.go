@@ -55,18 +55,15 @@ func Every(ctx context.Context, n int, f func(context.Context, int) error) []err
 // one has failed. The error that it returns is that of the lowest number, not
 // the one that came first.
 func Each(ctx context.Context, n int, f func(context.Context, int) error) error {
-	errs := make([]error, n)
 	var failed atomic.Bool
-	var g errgroup.Group
-	g.SetLimit(writesAtOnce)
-	for i := 0; i < n && !failed.Load(); i++ {
-		g.Go(func() error {
-			if errs[i] = f(ctx, i); errs[i] != nil {
-				failed.Store(true)
-			}
+	return cmp.Or(Every(ctx, n, func(ctx context.Context, i int) error {
+		if failed.Load() {
 			return nil
-		})
-	}
-	_ = g.Wait() // of functions that return nil
-	return cmp.Or(errs...)
+		}
+		err := f(ctx, i)
+		if err != nil {
+			failed.Store(true)
+		}
+		return err
+	})...)
 }

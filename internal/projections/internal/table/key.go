@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // PK and SK are the names of the state table's key attributes.
@@ -45,22 +43,3 @@ func (k Key) Attributes() Row {
 
 // KeyOf reads the key of a row.
 func KeyOf(r Row) Key { return Key{TextOf(r[PK]), TextOf(r[SK])} }
-
-// IsKey reports whether attributes are the key of a row that the state table can hold.
-func IsKey(key Row) bool {
-	k := KeyOf(key)
-	return isKeyOf(key, map[string]bool{PK: false, SK: false}) && k.Partition != "" && k.Sort != "" &&
-		len(k.Partition) <= PartitionBytesMax && len(k.Sort) <= SortBytesMax
-}
-
-// isKeyOf reports whether attributes have these names and are numbers, or else texts.
-func isKeyOf(key Row, numbers map[string]bool) bool {
-	for name, number := range numbers {
-		_, text := key[name].(*ddb.AttributeValueMemberS)
-		_, numeric := key[name].(*ddb.AttributeValueMemberN)
-		if number && !numeric || !number && !text {
-			return false
-		}
-	}
-	return len(key) == len(numbers)
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -47,31 +48,19 @@ func (ts *Tables) WrittenFor() map[string]Written {
 
 // add notes a request that was accepted. owners names the rule of each action, "" for none.
 func (m *meter) add(owners []string, units float64) {
-	owned := 0
-	for _, id := range owners {
-		if id != "" {
-			owned++
-		}
+	owned := slices.DeleteFunc(slices.Clone(owners), func(id string) bool { return id == "" })
+	if len(owned) == 0 {
+		owned = make([]string, max(1, len(owners)))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if owned == 0 {
-		m.addTo("", max(1, len(owners)), units)
-		return
-	}
-	for _, id := range owners {
-		if id != "" {
-			m.addTo(id, 1, units/float64(owned))
-		}
-	}
-}
-
-func (m *meter) addTo(id string, writes int, units float64) {
 	if m.byOwner == nil {
 		m.byOwner = map[string]Written{}
 	}
-	before := m.byOwner[id]
-	m.byOwner[id] = Written{before.Writes + int64(writes), before.Units + units}
+	for _, id := range owned {
+		before := m.byOwner[id]
+		m.byOwner[id] = Written{before.Writes + 1, before.Units + units/float64(len(owned))}
+	}
 }
 
 // write sends one write request, within the limit that there may be, and adds

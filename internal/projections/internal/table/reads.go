@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -17,71 +18,62 @@ const BatchGetMax = 100
 // them for itself.
 func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key, rows []Key) (map[change.Key]change.Item, map[Key]Row,
 	error) {
-	found := map[string][]Row{}
-	request, size := map[string]ddb.KeysAndAttributes{}, 0
-	flush := func() error {
-		for len(request) > 0 {
-			out, err := Attempt(ctx, rd, doing, func() (*dynamodb.BatchGetItemOutput, error) {
-				out, err := rd.reads.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
-				if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
-					err = &ddb.ProvisionedThroughputExceededException{}
-				}
-				return out, err
-			})
-			if err != nil {
-				return err
-			}
-			for table, rows := range out.Responses {
-				found[table] = append(found[table], rows...)
-			}
-			request = out.UnprocessedKeys
-		}
-		request, size = map[string]ddb.KeysAndAttributes{}, 0
-		return nil
+	type place struct {
+		table string
+		key   Row
 	}
-	add := func(table string, key Row) (err error) {
-		ka := request[table]
-		ka.ConsistentRead, ka.Keys = new(true), append(ka.Keys, key)
-		request[table] = ka
-		if size++; size == BatchGetMax {
-			err = flush()
-		}
-		return err
-	}
-	var failed error
+	var wanted []place
 	for _, k := range distinct(items) {
-		if failed == nil && rd.CanExist(k) { // DynamoDB refuses a whole batch for one key that cannot be
-			failed = add(rd.Table, rd.ItemKey(k))
+		if rd.CanExist(k) { // DynamoDB refuses a whole batch for one key that cannot be
+			wanted = append(wanted, place{rd.Table, rd.ItemKey(k)})
 		}
 	}
 	for _, k := range distinct(rows) {
-		if failed == nil {
-			failed = add(rd.StateTable, k.Attributes())
-		}
-	}
-	if failed == nil {
-		failed = flush()
+		wanted = append(wanted, place{rd.StateTable, k.Attributes()})
 	}
 	byItem, byRow := make(map[change.Key]change.Item, len(items)), make(map[Key]Row, len(rows))
-	for _, r := range found[rd.Table] {
-		byItem[rd.KeyOf(r)] = attributes.ItemFromTable(r)
+	for batch := range slices.Chunk(wanted, BatchGetMax) {
+		request := map[string]ddb.KeysAndAttributes{}
+		for _, one := range batch {
+			request[one.table] = ddb.KeysAndAttributes{ConsistentRead: new(true), Keys: append(request[one.table].Keys, one.key)}
+		}
+		for len(request) > 0 {
+			out, err := rd.getBatch(ctx, doing, request)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, r := range out.Responses[rd.Table] {
+				byItem[rd.KeyOf(r)] = attributes.ItemFromTable(r)
+			}
+			for _, r := range out.Responses[rd.StateTable] {
+				byRow[KeyOf(r)] = r
+			}
+			request = out.UnprocessedKeys
+		}
 	}
-	for _, r := range found[rd.StateTable] {
-		byRow[KeyOf(r)] = r
-	}
-	return byItem, byRow, failed
+	return byItem, byRow, nil
+}
+
+// getBatch sends one BatchGetItem. An answer without any item is a throttled request.
+func (rd *Reader) getBatch(ctx context.Context, doing string, request map[string]ddb.KeysAndAttributes) (*dynamodb.BatchGetItemOutput,
+	error) {
+	return Attempt(ctx, rd, doing, func() (*dynamodb.BatchGetItemOutput, error) {
+		out, err := rd.reads.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+		if err == nil && len(out.Responses) == 0 && len(out.UnprocessedKeys) > 0 {
+			err = &ddb.ProvisionedThroughputExceededException{}
+		}
+		return out, err
+	})
 }
 
 // distinct leaves out what comes again.
-func distinct[T comparable](all []T) (once []T) {
+func distinct[T comparable](all []T) []T {
 	seen := make(map[T]bool, len(all))
-	for _, one := range all {
-		if !seen[one] {
-			seen[one] = true
-			once = append(once, one)
-		}
-	}
-	return once
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool {
+		again := seen[one]
+		seen[one] = true
+		return again
+	})
 }
 
 // GetState reads one row of the state table by a request of its own; nil if there is none.

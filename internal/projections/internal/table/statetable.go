@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
 )
 
@@ -18,55 +17,53 @@ import (
 const stateTableWait = 2 * time.Minute
 
 // Describe learns the keys of the user's table, and what tells it from another of the same name.
-func (ts *Tables) Describe(ctx context.Context) (keys Schema, id string, err error) {
+func (ts *Tables) Describe(ctx context.Context) (id string, err error) {
 	out, err := ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.Table})
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		return keys, "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint",
+		return "", &SetupError{Problem: fmt.Sprintf("table %s does not exist", ts.Table), Remedy: "check --table, --region and --endpoint",
 			Err: err}
 	}
 	if err != nil {
-		return keys, "", fmt.Errorf("describing table %s: %w", ts.Table, err)
+		return "", fmt.Errorf("describing table %s: %w", ts.Table, err)
 	}
 	t := out.Table
 	ts.streamLabel.Store(t.LatestStreamLabel)
-	keys = SchemaOf(t)
-	ts.PartitionKey, ts.SortKey = keys.Partition, keys.Sort
-	ts.PartitionN, ts.SortN = keys.PartitionKind == change.KindNumber, keys.SortKind == change.KindNumber
-	if t.TableId != nil && *t.TableId != "" {
-		return keys, *t.TableId, nil
+	ts.Schema = SchemaOf(t)
+	if id := aws.ToString(t.TableId); id != "" {
+		return id, nil
 	}
 	id = ts.Table
 	if t.CreationDateTime != nil { // some emulators give no table id
 		id += "@" + t.CreationDateTime.UTC().Format(time.RFC3339Nano)
 	}
-	return keys, id, nil
+	return id, nil
 }
 
 // EnsureStateTable creates the state table, on demand, if it is missing.
 func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
-	active, err := ts.StateTableActive(ctx)
-	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
-		if mustExist {
+	for deadline := time.Now().Add(stateTableWait); ; {
+		active, err := ts.StateTableActive(ctx)
+		missing := new(ddb.ResourceNotFoundException)
+		switch {
+		case errors.As(err, &missing) && mustExist:
 			return false, &SetupError{Problem: fmt.Sprintf("state table %s does not exist", ts.StateTable),
 				Remedy: "start `dynamill run` first, or check --state-table", Err: err}
+		case errors.As(err, &missing) && !created:
+			if created, err = true, ts.CreateStateTable(ctx); err == nil {
+				continue
+			}
 		}
-		created, err = true, ts.CreateStateTable(ctx)
-	}
-	if err != nil {
-		return false, fmt.Errorf("state table %s: %w", ts.StateTable, err)
-	}
-	for deadline := time.Now().Add(stateTableWait); !active; {
-		if active, err = ts.StateTableActive(ctx); err != nil {
-			return false, fmt.Errorf("waiting for state table %s: %w", ts.StateTable, err)
-		}
-		if !active && time.Now().After(deadline) {
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("state table %s: %w", ts.StateTable, err)
+		case active:
+			return created, nil
+		case time.Now().After(deadline):
 			return false, fmt.Errorf("state table %s is still not active after %s", ts.StateTable, stateTableWait)
-		}
-		if !active && pace.Sleep(ctx, time.Second) != nil {
+		case pace.Sleep(ctx, time.Second) != nil:
 			return false, ctx.Err()
 		}
 	}
-	return created, nil
 }
 
 // EnsureTTL turns on the state table's time to live. It comes before the
@@ -116,20 +113,12 @@ func (ts *Tables) HoldsItems(ctx context.Context) (bool, error) {
 	out, err := Attempt(ctx, ts.Reader, "describing state table "+ts.StateTable, func() (*dynamodb.DescribeTableOutput, error) {
 		return ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.StateTable})
 	})
-	return err == nil && out.Table.ItemCount != nil && *out.Table.ItemCount > 0, err
+	return err == nil && aws.ToInt64(out.Table.ItemCount) > 0, err
 }
 
 // checkStateKeys refuses a table whose keys are not those of a state table.
 func (ts *Tables) checkStateKeys(t *ddb.TableDescription) error {
-	good := len(t.KeySchema) == 2
-	for _, k := range t.KeySchema {
-		name, want := *k.AttributeName, map[ddb.KeyType]string{ddb.KeyTypeHash: PK, ddb.KeyTypeRange: SK}[k.KeyType]
-		text := slices.ContainsFunc(t.AttributeDefinitions, func(d ddb.AttributeDefinition) bool {
-			return *d.AttributeName == name && d.AttributeType == ddb.ScalarAttributeTypeS
-		})
-		good = good && name == want && text
-	}
-	if good {
+	if SchemaOf(t) == stateSchema {
 		return nil
 	}
 	return &SetupError{

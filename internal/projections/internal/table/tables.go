@@ -8,23 +8,32 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/projections"
 )
+
+// Client is what the engine needs of DynamoDB.
+type Client = projections.Client
+
+// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
+type InspectClient interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}
 
 // Reader reads the user's table and the state table.
 type Reader struct {
-	reads        InspectClient
-	Table        string // the user's; "" of a reader that reads the state table alone
-	StateTable   string
-	PartitionKey string // of the user's table
-	SortKey      string // "" if the table has none
-	PartitionN   bool   // the partition key is a number
-	SortN        bool
-	Counters     Counters
+	reads      InspectClient
+	Table      string // the user's; "" of a reader that reads the state table alone
+	StateTable string
+	Schema     // of the user's table
+	Counters   Counters
 }
 
-// NewReader returns a reader of a state table. It knows no user's table.
+// NewReader returns a reader of a state table. It knows no user's table, and takes that table's keys for texts.
 func NewReader(client InspectClient, stateTable string) *Reader {
-	return &Reader{reads: client, StateTable: stateTable}
+	texts := Schema{PartitionKind: change.KindString, SortKind: change.KindString}
+	return &Reader{reads: client, StateTable: stateTable, Schema: texts}
 }
 
 // Tables write, too. They are safe for concurrent use.

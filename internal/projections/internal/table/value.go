@@ -1,7 +1,6 @@
 package table
 
 import (
-	"slices"
 	"strconv"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -34,9 +33,6 @@ func NumberOf(v ddb.AttributeValue) int64 {
 	n, _ := strconv.ParseInt(TextOf(v), 10, 64)
 	return n
 }
-
-// SortedTexts are the members of a set of texts, sorted.
-func SortedTexts(v ddb.AttributeValue) []string { return slices.Sorted(slices.Values(TextsOf(v))) }
 
 // TextsOf returns the members of a set of texts, none of anything else.
 func TextsOf(v ddb.AttributeValue) []string {

@@ -14,6 +14,11 @@ import (
 // false if the condition failed.
 func (ts *Tables) UpdateState(ctx context.Context, rule, doing string, key Key, update, condition string, c *Expression) (bool, error) {
 	_, err := ts.UpdateItem(ctx, rule, doing, ts.StateUpdate(key, update, condition, c))
+	return written(err)
+}
+
+// written reports, of a write that returned err, whether its condition held.
+func written(err error) (bool, error) {
 	if err != nil && awscall.Classify(err) == awscall.Condition {
 		return false, nil
 	}
@@ -29,8 +34,9 @@ func (ts *Tables) UpdateItem(ctx context.Context, rule, doing string, in *dynamo
 		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
 }
 
-// PutState sends one PutItem to the state table; condition "" for none. rule is its id, "" for none.
-func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condition string, c *Expression) error {
+// PutState sends one PutItem to the state table; condition "" for none. rule is its id, "" for none. It
+// reports false if the condition failed.
+func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condition string, c *Expression) (bool, error) {
 	in := &dynamodb.PutItemInput{
 		TableName: &ts.StateTable, Item: r, ConditionExpression: optional(condition), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
@@ -38,7 +44,7 @@ func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condi
 	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
 		func() (*dynamodb.PutItemOutput, error) { return ts.Client.PutItem(ctx, in) },
 		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
-	return err
+	return written(err)
 }
 
 // DeleteState sends one DeleteItem to the state table for a rule. An item that no longer
@@ -56,9 +62,7 @@ func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.D
 	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
 		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
 		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
-	if err != nil && awscall.Classify(err) == awscall.Condition {
-		return nil
-	}
+	_, err = written(err)
 	return err
 }
 

@@ -133,11 +133,11 @@ func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
 		return w.Tables.StateQuery(c.Format("%n = %v", table.PK, table.Text(references)), c), true
 	}
 	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionN && err != nil {
+	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionKind == change.KindNumber && err != nil {
 		return nil, false
 	}
-	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionN))
-	if prefix != "" && w.Tables.SortKey != "" && !w.Tables.SortN {
+	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionKind))
+	if prefix != "" && w.Tables.SortKey != "" && w.Tables.SortKind == change.KindString {
 		condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
 	}
 	in := w.Tables.StateQuery(condition, c)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -21,12 +20,10 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 		below = "<="
 	}
 	c := table.NewExpression()
+	condition := state.SeenBefore(c, t.Parent.Binding, below, t.At)
 	doing := "keeping the rest of a fan-out of " + t.Parent.Key.String()
-	err := w.Tables.PutState(ctx, t.Parent.ID, doing, state.TaskRow(t, w.Now()), state.SeenBefore(c, t.Parent.Binding, below, t.At), c)
-	if err != nil && awscall.Classify(err) == awscall.Condition {
-		return nil
-	}
-	if err == nil {
+	kept, err := w.Tables.PutState(ctx, t.Parent.ID, doing, state.TaskRow(t, w.Now()), condition, c)
+	if kept {
 		w.Counters.Tasks.Add(1)
 	}
 	return err
