@@ -229,7 +229,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 	{
 		from: []string{"./cmd/dynamill-lambda"},
 		to: []string{
-			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/sim/dynamosim", "./internal/workbench",
+			"./internal/replay/verify", "./internal/infra", "./examples", "./internal/sim/dynamosim", "./internal/sim/workbench",
 			"./internal/proof/oracle",
 			"./internal/monitor", "./internal/health", "github.com/prometheus", awsSDK + "/service/lambda", "github.com/spf13",
 			"github.com/cpuguy83", "github.com/agext",
@@ -250,7 +250,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "how a table is followed is decided from facts; the caller reads the tables and the stream",
 	},
 	{
-		from: library, to: []string{"./internal/sim/dynamosim", "./internal/workbench", "./internal/proof/oracle"},
+		from: library, to: []string{"./internal/sim/dynamosim", "./internal/sim/workbench", "./internal/proof/oracle"},
 		why: "the simulator is for tests and demonstrations and never offered for production",
 	},
 	{
@@ -275,7 +275,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 	},
 	{
 		from: []string{"."}, except: verification, to: verification,
-		allowed: []string{"./internal/sim/dynamosim", "./internal/proof/oracle"}, // `demo` shows what they do
+		allowed: []string{"./internal/sim/dynamosim", "./internal/sim/workbench", "./internal/proof/oracle"}, // `demo` shows what they do
 		why:     "what checks the promises, the templates and the kinds is for tests and never built into anything else",
 	},
 	{

@@ -3,7 +3,7 @@
 // reader that `dynamill run` uses, and shows what the engine makes of every
 // step, what it costs, and, computed from scratch, whether it is right. It
 // needs no network, no credentials and no files. It imports internal/story, rules,
-// change, internal/workbench and internal/proof/oracle.
+// change, internal/sim/workbench and internal/proof/oracle.
 package demo
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/story"
-	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/internal/sim/workbench"
 )
 
 // ErrDrift is returned when the table is not what its rules ask for.

@@ -20,7 +20,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/story"
-	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/internal/sim/workbench"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

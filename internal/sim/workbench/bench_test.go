@@ -12,7 +12,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
-	"github.com/dynamill/dynamill/internal/workbench"
+	"github.com/dynamill/dynamill/internal/sim/workbench"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
