@@ -16,8 +16,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
-	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/sim/workbench"
+	"github.com/dynamill/dynamill/internal/story"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

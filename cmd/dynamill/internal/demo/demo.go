@@ -22,8 +22,8 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
-	"github.com/dynamill/dynamill/internal/story"
 	"github.com/dynamill/dynamill/internal/sim/workbench"
+	"github.com/dynamill/dynamill/internal/story"
 )
 
 // ErrDrift is returned when the table is not what its rules ask for.
