@@ -129,7 +129,7 @@ func TestVerifyOfAnUnappliedStreamIsUndecided(t *testing.T) {
 	w.drain()
 	begun := time.Now()
 	if code, stdout, stderr := w.call("verify"); code != ending.ExitDone || !strings.Contains(stdout, "no drift\n") ||
-		time.Since(begun) > verifying.ReadingIntervalDefault {
+		time.Since(begun) > verifying.SettleDefault {
 		t.Errorf("everything is right: exit code %d after %s, want no wait\n%s%s", code, time.Since(begun), stdout, stderr)
 	}
 	if code, stdout, _ := w.call("verify", "--sample", "50%", "--rule", "member-list"); code != ending.ExitDone ||

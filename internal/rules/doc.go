@@ -7,7 +7,7 @@
 // The package names no kind of rule: Load is given the kinds (set.go), each of which
 // reads its own keys (declared.Declaration). A caller asks a rule for its role: it has a
 // parent, makes items, or displays what it works out. What one item causes is asked
-// of the rule's Form (effect.go).
+// of the rule's Form (roles.go).
 //
 // Effects are pure: a function of the item's key and image and of nothing
 // else, which is what promises 1 (converged), 2 (exactly once) and 5 (backfill

@@ -50,7 +50,7 @@ func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 
 func TestADrawnSampleSeedIsANumberThatEveryReaderOfJSONHolds(t *testing.T) {
 	for range 1000 {
-		o := Options{Sample: "1%", Memory: MemoryDefault, Segments: 1, Settle: ReadingIntervalDefault}
+		o := Options{Sample: "1%", Memory: MemoryDefault, Segments: 1, Settle: SettleDefault}
 		if err := o.Check(false, nil); err != nil {
 			t.Fatal(err)
 		}

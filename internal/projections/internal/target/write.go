@@ -102,7 +102,7 @@ type Writer struct {
 	ParkRefused func(ctx context.Context, b *plan.Binding, item change.Key, err error) error
 }
 
-// Write sends one write of a target. If it lost the race, standing is the item that
+// Write sends one write of a target. If it lost the race, current is the item that
 // stands there instead, as of that moment; nil if there is none.
 func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error) {
 	update := t.update()
