@@ -80,7 +80,7 @@ func (a *app) completionCommand() *cobra.Command {
 	return command
 }
 
-// addFlagCompletions tells every flag what completes it.
+// addFlagCompletions registers a completion for every flag.
 func (a *app) addFlagCompletions(root *cobra.Command) {
 	for _, cmd := range commandline.Commands(root) {
 		register := func(flag *pflag.Flag) {
@@ -93,7 +93,7 @@ func (a *app) addFlagCompletions(root *cobra.Command) {
 	}
 }
 
-// flagCompletion is what completes a flag. By default a flag is completed with files only if its value is one.
+// flagCompletion returns the completion of a flag. By default a flag is completed with files only if its value is one.
 func (a *app) flagCompletion(flag *pflag.Flag) completion {
 	switch flag.Name {
 	case "table":

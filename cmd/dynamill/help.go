@@ -18,7 +18,7 @@ var helpTexts = template.Must(template.New("").Funcs(template.FuncMap{
 	"examples": func() string { return strings.Join(demo.Names(), ", ") },
 }).Parse(helpFile))
 
-// helpText is a text of help.txt. It panics if there is none of this name. The tests make every command.
+// helpText returns a text of help.txt. An unknown name panics; the tests make every command.
 func helpText(name string) string {
 	var text strings.Builder
 	if err := helpTexts.ExecuteTemplate(&text, name, nil); err != nil {

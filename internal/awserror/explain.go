@@ -27,7 +27,7 @@ func (e *Explained) Error() string { return e.text + " (" + e.raw.Error() + ")" 
 // Unwrap returns the error of the SDK.
 func (e *Explained) Unwrap() error { return e.raw }
 
-// StopReading tells the stream reader whether trying again is of no use.
+// StopReading reports whether no retry can succeed, so that the stream reader stops.
 func (e *Explained) StopReading() bool { return e.Kind.Lasting() }
 
 // Explain turns an error that holds one of AWS, or of the way there, into plain
@@ -131,8 +131,8 @@ func (c call) explained(err, inner error, kind Kind, cause, remedy string) *Expl
 	return &Explained{Kind: kind, text: before + words.Replace(cause+": "+remedy) + after, raw: inner}
 }
 
-// services are those that a call may go to beside DynamoDB and its streams, by the SDK's names, with the
-// beginning of their IAM actions. Package lambda is not imported for its name alone.
+// services maps the SDK's name of a service other than DynamoDB to the prefix of its IAM actions. Lambda's name is
+// a literal, so that its package need not be imported.
 var services = map[string]string{s3.ServiceID: "s3:", "Lambda": "lambda:"}
 
 // action names the IAM action of the call, such as dynamodb:GetRecords.

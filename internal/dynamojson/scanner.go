@@ -347,8 +347,8 @@ func (s *Scanner) number() bool {
 // numeric reports whether a text is a number as DynamoDB reads it.
 func numeric(text []byte) bool { return len(text) > 0 && numberEnd(text, 0, false) == len(text) }
 
-// numberEnd returns where the decimal number at i ends, which may have a fraction and an exponent; i if
-// there is none. JSON wants digits on both sides of a point, and no zeros before others.
+// numberEnd returns the end of the decimal number that begins at i; i if there is none. A fraction and an exponent
+// may follow. In JSON a point needs digits on both sides, and no zero precedes other digits.
 func numberEnd(src []byte, i int, inJSON bool) int {
 	begin := i
 	if begin < len(src) && src[begin] == '-' {

@@ -78,11 +78,10 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 		if open > 0 || parked > 0 {
 			level = slog.LevelWarn
 		}
-		d.said = []slog.Attr{
-			slog.Int("records", len(d.elements)), slog.Int("done", done), slog.Int("parked", parked), slog.Int("failed", open),
-		}
+		attrs = append(attrs,
+			slog.Int("records", len(d.elements)), slog.Int("done", done), slog.Int("parked", parked), slog.Int("failed", open))
 	}
-	attrs = append(attrs, d.said...)
+	attrs = append(attrs, d.commandAttrs...)
 	attrs = append(attrs, slog.Duration("took", took))
 	var stop interface{ StopReading() bool }
 	switch {

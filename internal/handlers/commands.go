@@ -13,7 +13,7 @@ type command struct {
 	Dynamill json.RawMessage // its name, as JSON
 	Object   string          // of a late batch that is only named
 
-	// What is asked of a Replayer. One of the first three is there.
+	// What is asked of a Replayer. Exactly one of Begin, Next and Work is set.
 	Begin      *ReplayRequest
 	Next, Work *json.RawMessage
 	Piece      string
@@ -22,8 +22,8 @@ type command struct {
 // commandsWanted are the payloads that are commands.
 const commandsWanted = `{"dynamill":"tasks"} or {"dynamill":"late","object":"s3://bucket/key"} or {"dynamill":"replay",...}`
 
-// readCommand reads what a payload asks for that has no records. A schedule may add what it likes;
-// a replay may hold nothing else: a misspelt option would otherwise replay something else.
+// readCommand reads a payload that asks for something and has no records. Only a replay must not have unknown
+// fields, letter case aside: with a misspelt option it would replay something else.
 func (r *batchReader) readCommand(payload []byte, beside bool) error {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.DisallowUnknownFields()

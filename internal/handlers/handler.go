@@ -120,8 +120,8 @@ func (h *Handler) untilMargin(ctx context.Context, now time.Time) (context.Conte
 type delivery struct {
 	*Config
 	*batch
-	reply any         // of a command
-	said  []slog.Attr // of a command, for its line of the log
+	reply        any         // of a command
+	commandAttrs []slog.Attr // of a command, for its line of the log
 }
 
 // deliver applies what can be applied. An error says why an element is open.

@@ -113,7 +113,7 @@ func (d *delivery) workReplay(ctx context.Context) (err error) {
 		var piece ReplayPiece
 		piece, err = d.Replays.WorkReplay(ctx, *c.Work, c.Piece, untilReplayMargin(ctx, time.Now()))
 		d.reply = piece
-		d.said = []slog.Attr{slog.String("piece", c.Piece), slog.Int64("items", piece.Items), slog.Bool("done", piece.Done)}
+		d.commandAttrs = []slog.Attr{slog.String("piece", c.Piece), slog.Int64("items", piece.Items), slog.Bool("done", piece.Done)}
 	}
 	if err != nil && ctx.Err() != nil {
 		return d.stopped(ctx, "replaying", err)
@@ -130,7 +130,7 @@ func (d *delivery) answerStep(s ReplayStep, err error) error {
 		s.Step = json.RawMessage("{}")
 	}
 	d.reply = s
-	d.said = []slog.Attr{slog.Int("pieces", len(s.Pieces)), slog.Int("left", s.Left), slog.Bool("finished", s.Finished)}
+	d.commandAttrs = []slog.Attr{slog.Int("pieces", len(s.Pieces)), slog.Int("left", s.Left), slog.Bool("finished", s.Finished)}
 	return err
 }
 

@@ -17,7 +17,7 @@ type taskProgress struct {
 func (d *delivery) workTasks(ctx context.Context) error {
 	pieces, err := d.Tasks.WorkTasks(ctx)
 	d.reply = taskProgress{Pieces: pieces, Done: err == nil}
-	d.said = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", err == nil)}
+	d.commandAttrs = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", err == nil)}
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}

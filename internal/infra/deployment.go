@@ -19,7 +19,8 @@ type deployment struct {
 
 // fixed is what all deployments have in common.
 var fixed = decoded[struct {
-	Limits, Why map[string]any
+	Limits map[string]any
+	Why    map[string]string
 }](fixedText)
 
 //go:embed templates/fixed.yaml

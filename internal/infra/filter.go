@@ -58,7 +58,7 @@ type text struct {
 	how     how
 }
 
-// how is the word for it in a filter pattern.
+// how is the key under which a filter pattern gives a text; "" for the text itself.
 type how string
 
 const (

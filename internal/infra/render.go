@@ -33,12 +33,21 @@ var (
 func parse(name string, text, ref func(string) string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{
 		"text": text, "ref": ref, "comment": comment, "indent": indent,
-		"why":     func(depth int, part string) string { return comment(depth, fmt.Sprint(fixed.Why[part])) },
-		"limit":   func(name string) any { return fixed.Limits[name] },
+		"why":     func(depth int, part string) string { return comment(depth, known(fixed.Why, part)) },
+		"limit":   func(name string) any { return known(fixed.Limits, name) },
 		"seconds": func(d time.Duration) int { return int(d / time.Second) },
 		"after":   after,
 		"aligned": hclAligned, "list": hclList,
 	}).ParseFS(files, "templates/"+name))
+}
+
+// known returns a value of a map; a name without one is a bug of a template and panics.
+func known[T any](values map[string]T, name string) T {
+	value, ok := values[name]
+	if !ok {
+		panic("infra: no value " + name)
+	}
+	return value
 }
 
 // render writes a template. Its data is this package's own, so that it cannot fail.
@@ -50,7 +59,7 @@ func render(t *template.Template, data any) string {
 	return b.String()
 }
 
-// decoded reads values of this package's own, so that it cannot fail.
+// decoded reads YAML that this package embeds or renders; an error is a bug and panics.
 func decoded[T any](text string) (values T) {
 	if err := yaml.UnmarshalWithOptions([]byte(text), &values, yaml.Strict()); err != nil {
 		panic("infra: " + err.Error())
@@ -58,7 +67,7 @@ func decoded[T any](text string) (values T) {
 	return values
 }
 
-// plainJSON writes texts as they are, and not as a page of HTML could hold them.
+// plainJSON encodes values without the escapes for HTML.
 func plainJSON(values any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

@@ -86,7 +86,7 @@ func (o Options) checkExports() error {
 	return nil
 }
 
-// after is what a text says behind a prefix; "" if it is another text, such as the rules themselves.
+// after returns the rest of a text behind a prefix; "" without the prefix, or for a text of several lines, such as rules.
 func after(prefix, text string) string {
 	rest, found := strings.CutPrefix(text, prefix)
 	if !found || strings.Contains(text, "\n") {

@@ -47,8 +47,8 @@ type work struct {
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
-// apply applies the parts of a plan for so many records one after the other. Their order is an
-// economy only: a roll-up after the moves sees all their sums, and what makes items
+// apply applies the parts of a plan for so many records one after the other. Any order is correct;
+// this one saves requests: a roll-up after the moves sees all their sums, and what makes items
 // comes before what writes on them.
 func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
 	slot, release := e.slots.take()

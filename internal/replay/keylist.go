@@ -69,6 +69,9 @@ func OpenKeyList(path string, names KeyNames) (*Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the list of keys: %w", err)
 	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil { // of a pipe, which is read once only
+		return nil, errors.Join(fmt.Errorf("opening the list of keys: %w: give a file, or keys:- for standard input", err), file.Close())
+	}
 	return keyList(path, names, file, file.Close)
 }
 
@@ -116,7 +119,7 @@ func keyList(name string, names KeyNames, file *os.File, release func() error) (
 				return key, err
 			},
 			Check: func(page lines.Page) error {
-				if page.Last && page.End.Line != part.lines { // it is shorter than it was
+				if page.Last && page.End.Line != part.lines { // lines were added or removed
 					return errListChanged
 				}
 				return nil

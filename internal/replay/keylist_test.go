@@ -244,3 +244,21 @@ func TestStandardInputIsSpooledAndItsCopyRemoved(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 }
+
+// A pipe can be read once only, and a list is read twice.
+func TestAKeyListInAPipeIsRefusedAtOnce(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if _, err := write.WriteString("a/b\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replay.OpenKeyList(fmt.Sprintf("/dev/fd/%d", read.Fd()), blogKeys); err == nil || !strings.Contains(err.Error(), "standard input") {
+		t.Errorf("a pipe: %v, want an error that says what to give instead", err)
+	}
+}

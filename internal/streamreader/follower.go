@@ -185,7 +185,7 @@ func (f *follower) stopAll() error {
 		f.publish()
 		f.fleet.SendNews(context.Background()) // what is released so far: the others need not wait for the slowest shard
 	}
-	f.r.leave(stopped)
+	f.r.recordFinalLag(stopped)
 	f.fleet.Stop()
 	return errors.Join(errs...)
 }

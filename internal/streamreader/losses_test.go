@@ -22,7 +22,7 @@ type trimming struct {
 	*trims
 }
 
-// trims says what is gone on all lines that share it.
+// trims holds what is lost on all lines that share it.
 type trims struct {
 	guard           sync.Mutex
 	trimmed, hidden string
@@ -74,12 +74,12 @@ func (c *crew) joinTrimming(s *trims, name string) *member {
 	return c.join(name, func(cfg *Config) { cfg.Streams = &trimming{cfg.Streams.(*line), s} })
 }
 
-// Where one worker finds that records are lost, it ends with that. Each worker that takes the shard from it
-// finds the same, and ends too.
+// A worker that finds lost records ends with that error. Each worker that takes the shard over finds the same and
+// ends, too.
 func TestALossEndsEveryWorker(t *testing.T) {
-	for _, name := range []string{"who lists", "another"} {
+	for _, name := range []string{"the lister", "another worker"} {
 		t.Run(name+" finds it", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { endOneByOne(t, name == "who lists") })
+			synctest.Test(t, func(t *testing.T) { endOneByOne(t, name == "the lister") })
 		})
 	}
 }

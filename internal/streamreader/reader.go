@@ -195,8 +195,8 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// leave keeps, for Stats, how far the shards were that were being read when the reader was stopped.
-func (r *Reader) leave(stopped []*shardread.Reader) {
+// recordFinalLag keeps for Stats the lag of the shards that were read when the reader stopped.
+func (r *Reader) recordFinalLag(stopped []*shardread.Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range stopped {

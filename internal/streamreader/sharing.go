@@ -48,7 +48,7 @@ func (f *follower) loadRows(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
 	first := f.fleet.ScannedAt().IsZero()
-	allMade := f.fleet.Own().Checkpoint == leases.Latest // only what was so before can be relied on: a scan is not a picture of one moment
+	allMade := f.fleet.Own().Checkpoint == leases.Latest // as of before the scan: a scan is not a snapshot
 	done := f.r.records.Load()
 	rows, err := f.r.cfg.Checkpoints.Load(inTime)
 	if err != nil {

@@ -2,6 +2,7 @@ package adversary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -73,6 +74,7 @@ type Crew struct {
 	partial    bool                     // the call under way is worked off in part only
 	done       int                      // calls carried out, those of the reader aside
 	strange    []error                  // ends of workers that nothing explains
+	refused    bool                     // the last reader that ended was given rules that are not in force
 }
 
 // NewCrew makes a crew without workers on an empty simulator.
@@ -227,6 +229,14 @@ func (c *Crew) restAfter() time.Duration {
 	return 4*quantum + 2*c.World.LeaseTerm
 }
 
+// WakeIfRefused wakes all workers if the last reader that ended was refused, because the rules that it was
+// given are not in force: an operator finds the process that was to bring them into force, and hangs.
+func (c *Crew) WakeIfRefused() {
+	for c.refused && c.Asleep() > 0 {
+		c.WakeOne()
+	}
+}
+
 // Asleep is how many workers are frozen.
 func (c *Crew) Asleep() int {
 	n := 0
@@ -322,6 +332,9 @@ func (c *Crew) reap() {
 			return false
 		}
 		w.cancel()
+		if w.replay == nil && w.verify == nil {
+			c.refused = errors.As(w.err, new(*projections.RulesChangedError))
+		}
 		c.reapReplay(w)
 		c.reapVerify(w)
 		if !w.dead && !explained(w.err) {

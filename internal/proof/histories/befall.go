@@ -93,9 +93,10 @@ func (l *life) age() error {
 	until := time.Now().Add(retention)
 	for rolls := time.Now().Add(shardLife); time.Now().Before(until); l.crew.Turn() {
 		if l.Name != "" || time.Now().Before(rolls) {
-			continue
+			continue // a schedule says itself what happens
 		}
 		rolls = rolls.Add(shardLife)
+		l.crew.WakeIfRefused()
 		open, err := l.crew.Sim.OpenShards(tableName)
 		for _, shard := range open {
 			_, failed := l.crew.Sim.RollOver(tableName, shard)

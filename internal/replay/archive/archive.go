@@ -128,7 +128,7 @@ func (w *Writer) Write(records []change.Record) error {
 	b := w.next
 	b.text = append(b.text, text...)
 	w.mu.Unlock()
-	b.written.Do(func() {
+	b.written.Do(func() { // the first caller writes for all; the others wait here
 		w.disk.Lock()
 		defer w.disk.Unlock()
 		w.mu.Lock()
@@ -139,8 +139,8 @@ func (w *Writer) Write(records []change.Record) error {
 	return b.err
 }
 
-// write brings a text to disk. Nothing is written any more to a file whose end is not
-// known. The disk is locked.
+// write brings a text to disk. After an error the end of the file is unknown, so the next text goes to
+// a new file. The caller holds disk.
 func (w *Writer) write(text []byte) error {
 	f, err := w.current()
 	if err != nil {
@@ -161,7 +161,7 @@ func (w *Writer) write(text []byte) error {
 	return err
 }
 
-// current returns the file to write to. The disk is locked.
+// current returns the file to write to. The caller holds disk.
 func (w *Writer) current() (f *file, err error) {
 	if f = w.file; f != nil && f.bytes < w.config.FileBytesMax && time.Since(f.opened) < w.config.FilePeriod {
 		return f, nil
@@ -208,7 +208,7 @@ func syncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// finish ends the file that is being written. The disk is locked.
+// finish ends the file that is being written. The caller holds disk.
 func (w *Writer) finish() (err error) {
 	f := w.file
 	if f == nil {

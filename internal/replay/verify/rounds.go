@@ -39,9 +39,9 @@ const (
 	whyBlind = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
-// undecided is what a suspect waits for that is not decided for a reason, if not for that
-// itself, and what helps where it stays so.
-var undecided = map[string]struct{ awaits, remedy string }{
+// undecidedReasons says, for each reason why a suspect is undecided, what the suspect waits for (by default the
+// reason itself) and what the user can do if it stays undecided.
+var undecidedReasons = map[string]struct{ awaits, remedy string }{
 	WhyRecords: {awaits: "records of the stream that may explain it must be applied",
 		remedy: "let the stream be applied and verify again, or give a longer --wait"},
 	whyBrief:      {awaits: mustStay, remedy: "give a --wait of at least twice --settle"},
@@ -57,12 +57,12 @@ const (
 	lessTraffic = "verify again when less is written, or give a longer --wait"
 )
 
-// Awaited is what a suspect waits for that is not decided for a reason.
-func Awaited(why string) string { return cmp.Or(undecided[why].awaits, why) }
+// Awaited returns what a suspect waits for that is undecided for a reason.
+func Awaited(why string) string { return cmp.Or(undecidedReasons[why].awaits, why) }
 
-// Remedy is what helps where suspects are undecided for a reason.
+// Remedy returns what the user can do about suspects that stay undecided for a reason.
 func Remedy(why string) string {
-	return cmp.Or(undecided[why].remedy, "verify again later, or give a longer --wait")
+	return cmp.Or(undecidedReasons[why].remedy, "verify again later, or give a longer --wait")
 }
 
 // decide is what a reading at a moment makes of a suspect.

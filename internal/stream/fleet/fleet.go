@@ -74,8 +74,8 @@ func New(cfg Config) *Member {
 // Own is the stream's own row; zero if there is none.
 func (m *Member) Own() leases.Lease { return m.rows[m.cfg.StreamARN] }
 
-// See takes over all rows of the lease table as they were just read, and puts
-// those of this worker's leases right, which may have been written since.
+// See takes over all rows of the lease table as they were just read. It corrects the rows of this worker's own
+// leases, which the worker may have written since.
 func (m *Member) See(table []leases.Lease) {
 	m.Shards, m.Foreign = make(map[string]leases.Lease, len(table)), map[string]leases.Lease{}
 	var rows []leases.Lease

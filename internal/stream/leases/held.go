@@ -17,8 +17,8 @@ const (
 	marginPart = 10
 )
 
-// ErrNotRenewed is an ErrLost of which only this worker knows.
-var ErrNotRenewed = fmt.Errorf("%w, or may, for it could not be renewed in time", ErrLost)
+// ErrNotRenewed is an ErrLost that only this worker knows: it could not renew the lease in time.
+var ErrNotRenewed = fmt.Errorf("%w, or may soon, because this lease could not be renewed in time", ErrLost)
 
 // Held is a lease that this worker owns. All writes to its row go through
 // it, one at a time. The worker may act under it only inside a window:

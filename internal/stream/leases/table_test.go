@@ -341,3 +341,26 @@ func (tableThatIsNeverReady) DescribeTable(context.Context, *dynamodb.DescribeTa
 	...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	return &dynamodb.DescribeTableOutput{Table: &ddb.TableDescription{TableStatus: ddb.TableStatusCreating}}, nil
 }
+
+// A person may correct the checkpoint of a row in DynamoDB's console, which leaves the counter alone.
+func TestAClaimLeavesTheCheckpointAsItIs(t *testing.T) {
+	sim, ctx := dynamosim.New(dynamosim.Options{}), t.Context()
+	table := NewTable(sim, testTable)
+	if _, err := table.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	scanned, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: "50"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sim.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(testTable), Key: map[string]ddb.AttributeValue{"leaseKey": text("shard")},
+		UpdateExpression:          aws.String("SET checkpoint = :earlier"),
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{":earlier": text("40")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := table.Claim(ctx, scanned, Worker{Name: "worker"}); err != nil || claimed.Checkpoint != "40" {
+		t.Errorf("claimed %+v, %v: want the checkpoint 40", claimed, err)
+	}
+}

@@ -11,8 +11,10 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The attributes that a write changes: a renewal, any other write of an owner, a lister's adoption.
+// The attributes that a write changes: a claim, a renewal, any other write of an owner, a lister's adoption. A claim
+// leaves the checkpoint alone, so that one that a person corrected since the last scan stays.
 var (
+	claimWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrSwitches, attrEmptyPolls}
 	renewWrites = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
 	ownerWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrCheckpoint, attrSwitches, attrEmptyPolls, attrNewest, attrChildren,
 		attrLabel, attrPartitionKey, attrSortKey}
@@ -22,7 +24,7 @@ var (
 // Claim makes worker the row's owner.
 func (t *Table) Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error) {
 	mine := func(row Lease) bool { return worker.mayClaim(row, lease) }
-	return t.update(ctx, "claiming", lease, mine, ownerWrites, func(row Lease) Lease { return row.claimedBy(worker) })
+	return t.update(ctx, "claiming", lease, mine, claimWrites, func(row Lease) Lease { return row.claimedBy(worker) })
 }
 
 // Renew raises the counter.
@@ -43,7 +45,7 @@ func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 // Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	never := func(Lease) bool { return false }
-	return t.update(ctx, "releasing for its owner", lease, never, ownerWrites, Lease.evicted)
+	return t.update(ctx, "evicting", lease, never, ownerWrites, Lease.evicted)
 }
 
 // mine reports whether the row names the process that l names as its owner.

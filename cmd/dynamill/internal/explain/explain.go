@@ -1,5 +1,5 @@
 // Package explain says what the stream records of a file would cause. It sends no request. It imports
-// output, settings and projections.
+// ending, output, settings, projections, change, internal/dynamojson and internal/printable.
 package explain
 
 import (

@@ -58,7 +58,7 @@ func (c *Columns) Text() string {
 	return b.String()
 }
 
-// AlignTabs aligns the cells of lines with tabs that follow one another: a tab ends a cell. The values in the text are
+// AlignTabs aligns the cells of consecutive lines that have tabs: a tab ends a cell. The values in the text are
 // printable, so none of them holds a tab.
 func AlignTabs(text string) string {
 	var b strings.Builder

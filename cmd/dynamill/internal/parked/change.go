@@ -60,7 +60,7 @@ func Change(ctx context.Context, out *output.Output, s *settings.Settings, what 
 	if _, err := w.Describe(ctx); err != nil {
 		return err
 	}
-	engine, err := projections.OpenAttached(ctx, w.EngineConfig())
+	engine, err := projections.OpenAttached(ctx, w.EngineConfig(0))
 	if err != nil {
 		return w.Env.Classify(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
-	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
 )
 
@@ -76,10 +75,7 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 // open opens the engine. A replay of the whole table registers the rules, and changes those
 // that were found if the user agreed to that.
 func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engine, error) {
-	cfg := r.EngineConfig()
-	if r.options.WriteRateMax > 0 {
-		cfg.Limiter = pace.New(float64(r.options.WriteRateMax))
-	}
+	cfg := r.EngineConfig(r.options.WriteRateMax)
 	open := projections.OpenAttached
 	if r.options.whole() { // the only replay that would make a state table
 		table, err := r.Env.Describe(ctx)

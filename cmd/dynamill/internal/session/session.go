@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -67,9 +68,14 @@ func (s *Session) Describe(ctx context.Context) (*types.TableDescription, error)
 	return s.Env.Describe(ctx)
 }
 
-// EngineConfig is what every engine on the table is opened with.
-func (s *Session) EngineConfig() projections.Config {
-	return projections.Config{Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Logger: s.Logger}
+// EngineConfig is what every engine on the table is opened with. writeRateMax bounds its write units per second; 0 for
+// no bound.
+func (s *Session) EngineConfig(writeRateMax int) projections.Config {
+	cfg := projections.Config{Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Logger: s.Logger}
+	if writeRateMax > 0 { // a nil *pace.Units in the interface would not be nil
+		cfg.Limiter = pace.New(float64(writeRateMax))
+	}
+	return cfg
 }
 
 // AuditConfig is what every audit of the table is opened with. Without names it judges all rules.

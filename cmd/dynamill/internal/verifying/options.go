@@ -67,8 +67,8 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	return settings.CheckRates(o.WriteRateMax, o.ReadRateMax)
 }
 
-// ScanSegmentsMax is in how many segments a table is scanned at once. A file may say more:
-// replay works off few of its segments at a time.
+// ScanSegmentsMax is the most segments in which verify and dry runs scan a table. A configuration file may
+// set more for replay, which works off few segments at a time.
 const ScanSegmentsMax = 1000
 
 // shareOf reads 1% or 0.01.

@@ -75,11 +75,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	}
 	r.streamless = stream == nil
 	if options.Repair {
-		engineConfig := w.EngineConfig()
-		if options.WriteRateMax > 0 {
-			engineConfig.Limiter = pace.New(float64(options.WriteRateMax))
-		}
-		engine, err := projections.OpenAttached(ctx, engineConfig)
+		engine, err := projections.OpenAttached(ctx, w.EngineConfig(options.WriteRateMax))
 		if err != nil {
 			return nil, err
 		}
@@ -93,10 +89,13 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	}
 	r.seen = seen
 	inspected, err := projections.Inspect(ctx, w.Env.Tables, w.Env.StateTable)
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range inspected.Parked {
 		r.parkedEntries += n
 	}
-	return summary, err
+	return summary, nil
 }
 
 // Scans reads both tables of a session, together at a bounded rate.

@@ -36,15 +36,15 @@ func (a Amount) String() string {
 func ParseAmount(text string) Amount {
 	value, counts, _ := strings.Cut(text, "/")
 	members, operations, _ := strings.Cut(counts, "/")
-	a := Amount{Members: CountIn(members), Operations: CountIn(operations)}
+	a := Amount{Members: ParseCount(members), Operations: ParseCount(operations)}
 	var err error
 	a.Value, err = decimal.Parse(value)
 	a.Beyond = err != nil
 	return a
 }
 
-// CountIn is a count in a fact; 0 if there is none.
-func CountIn(text string) int64 {
+// ParseCount reads a count of a fact; 0 if there is none.
+func ParseCount(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
@@ -55,7 +55,7 @@ func (a Amount) Add(b Amount) Amount {
 	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil}
 }
 
-// Lacks is what is missing from have to be the amount.
+// Lacks returns a minus have: what must be added to have to reach a. It counts no operations.
 func (a Amount) Lacks(have Amount) Amount {
 	value, err := a.Value.Sub(have.Value)
 	return Amount{value, a.Members - have.Members, 0, err != nil}

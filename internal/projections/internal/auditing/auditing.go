@@ -33,7 +33,7 @@ type Family interface {
 // Keys are those that a suspect asks for at one step, after what the steps before it read.
 type Keys[K any] func(e *Evidence, sus drift.Suspect) []K
 
-// Rows and Items are the steps in which keys are read. A step may go by what the one before has read.
+// Rows and Items are the steps in which keys are read. A step may use what the step before has read.
 type (
 	Rows  []Keys[table.Key]
 	Items []Keys[change.Key]
@@ -43,7 +43,7 @@ type (
 // read in the order of the fields, those of many suspects at once.
 type Procedure struct {
 	Rows  Rows
-	Items Items // none: the suspect's item
+	Items Items // by default the suspect's item
 
 	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
 	// Rows that, if present, park what was found; nil: that of the rule and the item.
@@ -53,8 +53,8 @@ type Procedure struct {
 	Stage drift.Stage // of a repair
 	// Operations is how often an aggregate was changed; nil: the suspect is none.
 	Operations func(e *Evidence, sus drift.Suspect) int64
-	// Mend mends what was found, by what was read again: of an aggregate the rows. It reports false if
-	// another writer has changed it since; nil: only rederiving items mends it.
+	// Mend mends what was found, from the evidence that was read again (for an aggregate only its rows). It reports
+	// false if another writer changed it since. nil: only rederiving items mends it.
 	Mend func(ctx context.Context, e *Evidence, r drift.Reading) (bool, error)
 }
 

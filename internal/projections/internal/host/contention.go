@@ -25,8 +25,8 @@ import (
 // later. So an uncontested target costs nothing, and no late worker leaves a stale row
 // (docs/adr/0017-contention-is-listed.md).
 
-// UpdateContentionList lists a target that is contested, and takes a target that no longer
-// is off the list, by its set as it was read. It logs a contested target at most once an hour.
+// UpdateContentionList adds a contested target to the list, and removes one that is contested no longer.
+// set is the target's set as it was read. It logs a contested target at most once an hour.
 func (h *Host) UpdateContentionList(ctx context.Context, t audit.ContestedTarget, set state.Set) error {
 	contested := len(set.Sources) > 1
 	if contested {

@@ -43,8 +43,8 @@ var ErrNotLive = errors.New("the rule is not live yet")
 
 // Grouper is a kind of rule of which several sources make one thing together.
 type Grouper interface {
-	// RollUp brings groups of the family up to date after the moves that touched them, as pl asks for it. It
-	// returns for each nil, ErrNotLive, or what failed.
+	// RollUp brings groups of the family up to date after the moves that touched them, as pl asks. For each group
+	// it returns nil, ErrNotLive or the error.
 	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
 }
 
@@ -61,7 +61,7 @@ type Gatherer interface {
 	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }
 
-// GathererOf adds up what the sources of a rule contribute; nil if they add up nothing.
+// GathererOf returns the Gatherer of a rule; nil if its sources add up to no sum.
 func GathererOf(r *rules.Rule) Gatherer {
 	g, _ := r.Kind.(Gatherer)
 	return g
@@ -80,7 +80,7 @@ type Maker interface {
 	Drop(ctx context.Context, h *Host, id plan.ItemRule, left *plan.Leftover) error
 }
 
-// MakerOf makes the items of a rule; nil if the rule makes none.
+// MakerOf returns the Maker of a rule; nil if the rule makes no items.
 func MakerOf(r *rules.Rule) Maker {
 	m, _ := r.Kind.(Maker)
 	return m

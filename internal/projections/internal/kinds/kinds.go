@@ -10,7 +10,8 @@ import (
 )
 
 // All are the kinds of rules, in the order in which problems of a rule file list
-// them, and those that later versions know.
+// them, and those that later versions know. The engine applies the families in the opposite
+// order: items are made before copies are written on them.
 var All = []rules.Kind{
 	copies.Copy,
 	mirrors.Mirror,

@@ -14,7 +14,7 @@ import (
 )
 
 // bindRules binds the file's rules to the registry's, registers what is new, and
-// retires what is not in the file any more. What it registers another round finds in the registry.
+// retires what is not in the file any more. The next round reads what this one registered.
 func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (table.Round, error) {
 	m := Match(opts.Rules, known)
 	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch

@@ -64,7 +64,7 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string) err
 			return table.Lost, err
 		}
 		if own == nil {
-			return table.Lost, reg.foundRegistry(ctx, opts.Attach, tableID)
+			return table.Lost, reg.createRegistry(ctx, opts.Attach, tableID)
 		}
 		reg.Planner.Incarnation, reg.Planner.Epoch = own.Incarnation, own.Epoch
 		ended, err := reg.bindRules(ctx, opts, known, own.Live)
@@ -87,9 +87,9 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 	}
 }
 
-// foundRegistry writes the registry of a new state table, unless another process is faster. It refuses
+// createRegistry writes the registry of a new state table, unless another process is faster. It refuses
 // a table that belongs to another program: one without a registry that has items in it.
-func (reg *Registry) foundRegistry(ctx context.Context, mustExist bool, tableID string) error {
+func (reg *Registry) createRegistry(ctx context.Context, mustExist bool, tableID string) error {
 	if mustExist {
 		return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
 	}
@@ -110,7 +110,7 @@ func (reg *Registry) foundRegistry(ctx context.Context, mustExist bool, tableID 
 		return err
 	}
 	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: state.NewID(), Created: reg.now()}.Row()
-	_, err = reg.tables.PutState(ctx, "", "founding the registry", row, "attribute_not_exists(pk)", table.NewExpression())
+	_, err = reg.tables.PutState(ctx, "", "creating the registry", row, "attribute_not_exists(pk)", table.NewExpression())
 	return err
 }
 

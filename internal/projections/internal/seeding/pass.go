@@ -57,7 +57,7 @@ func ParsePass(text string) (Pass, error) {
 			p.Rules = strings.Split(rest, ",")
 		}
 	case state.PhaseDerive, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
-		p.Epoch, _ = strconv.Atoi(epoch) // String writes what is no number in another way
+		p.Epoch, _ = strconv.Atoi(epoch) // a text that is no number fails the comparison with String below
 		p.Level, _ = strconv.Atoi(level)
 		known = p.Epoch > 0 || p.Phase == state.PhaseSweep
 	}

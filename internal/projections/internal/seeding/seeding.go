@@ -24,7 +24,7 @@ type Seeding struct {
 // done on the way.
 func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	for {
-		var cursor state.Cursor // and which rules are live, as they were at one moment
+		var cursor state.Cursor // read under the registry, so that it fits the rules that are live
 		err := s.Registry.Under(ctx, func() (err error) {
 			cursor, err = ReadCursor(ctx, s.Tables.Reader, s.Planner)
 			return err

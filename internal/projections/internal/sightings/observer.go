@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// missingEvery is how often an engine writes those rows beside the stream, at most.
+	// missingEvery is how often an engine writes the rows of missing targets beside the stream, at most.
 	missingEvery = time.Minute
 	// missingStale is after how long a row may be replaced by one that knows of less.
 	missingStale = 24 * time.Hour
@@ -30,7 +30,7 @@ type Observer struct {
 	now     func() time.Time
 	process string // drawn at random: which rows of the state table are this engine's
 
-	recording  sync.Mutex // of what is below
+	recording  sync.Mutex // guards recordedAt and written
 	recordedAt time.Time
 	written    map[string]projections.MissingTargets // rows of the state table, by rule id
 }
@@ -66,7 +66,7 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 	}
 	o.recordedAt = now
 	var failed error
-	recorded := sync.OnceValues(func() (map[string]bool, error) { // the rules of which rows are there
+	recorded := sync.OnceValues(func() (map[string]bool, error) { // names of the rules that have a row
 		names := map[string]bool{}
 		rows, err := ReadRecorded(ctx, o.tables.Reader, o.planner)
 		for _, r := range rows {
@@ -82,7 +82,9 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 		t, lacking := m.report()
 		before, known := o.written[b.ID]
 		whole := m.takeUnwritten()
-		if !whole && (lacking == known && reflect.DeepEqual(t, before) || !lacking && !known) {
+		unchanged := lacking == known && reflect.DeepEqual(t, before)
+		neverMissing := !lacking && !known
+		if !whole && (unchanged || neverMissing) {
 			continue
 		}
 		if whole && !lacking {

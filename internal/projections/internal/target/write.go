@@ -102,8 +102,8 @@ type Writer struct {
 	ParkRefused func(ctx context.Context, b *plan.Binding, item change.Key, err error) error
 }
 
-// Write sends one write of a target. If it lost the race, current is the item that
-// stands there instead, as of that moment; nil if there is none.
+// Write sends one write of a target. If it lost the race, current is the item
+// at that moment; nil if there is none.
 func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error) {
 	update := t.update()
 	_, err = w.Tables.UpdateItem(ctx, t.Binding.ID, t.doing, &dynamodb.UpdateItemInput{

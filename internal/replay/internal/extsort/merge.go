@@ -68,7 +68,7 @@ func (s *Sorter) merge(f func(key, data []byte) error) error {
 		if err := first.advance(); err != nil {
 			return err
 		}
-		at, _ := slices.BinarySearchFunc(runs[1:], first, (*run).compare)
+		at, _ := slices.BinarySearchFunc(runs[1:], first, (*run).compare) // runs stay sorted by their first record
 		copy(runs, runs[1:at+1])
 		runs[at] = first
 	}

@@ -22,12 +22,12 @@ type File struct {
 	// TornEnd allows what a killed writer leaves: a last line, or last block of
 	// gzip, that breaks off.
 	TornEnd bool
-	// BlankLines allows lines without a key. Pages do not count them.
+	// BlankLines allows lines without a key. Page.Lines does not count them.
 	BlankLines bool
 	// Key takes the key out of a line.
 	Key func(line []byte) (change.Key, error)
 	// Check says what is wrong with the file as its pages show it; nil: any file will do.
-	// The keys in the pages before are those of items all the same.
+	// The keys of earlier pages stay valid.
 	Check func(Page) error
 }
 

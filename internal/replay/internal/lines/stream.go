@@ -106,8 +106,8 @@ func openStream(ctx context.Context, file File) (*stream, error) {
 	return s, nil
 }
 
-// unpack is gzip.NewReader, which takes any few bytes for a file that breaks off. A file
-// without a byte in it has no line.
+// unpack is gzip.NewReader, except that a few bytes that are not gzip are an error of the format: gzip.NewReader
+// takes them for a file that breaks off. An empty file has no line.
 func unpack(packed *bufio.Reader) io.Reader {
 	if begin, _ := packed.Peek(len(gzipMagic)); !strings.HasPrefix(gzipMagic, string(begin)) {
 		return failing{gzip.ErrHeader}

@@ -155,8 +155,8 @@ func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, 
 // writeAttemptsMax: the second attempt knows the counter that a first one without an answer has left.
 const writeAttemptsMax = 3
 
-// put writes a row if these attributes are still as they were seen in it, readable or not;
-// where no row was seen, if there is none.
+// put writes a row if the attributes in unchanged still have the values in seen, readable or not. If no row was
+// seen, it writes only if there is none.
 func (s *Store) put(ctx context.Context, row, seen map[string]ddb.AttributeValue, unchanged ...string) error {
 	if len(seen) == 0 {
 		unchanged = []string{attrPartition}

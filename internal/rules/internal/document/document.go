@@ -127,14 +127,15 @@ func (d *Document) parse(src string) (file *ast.File, err error) {
 		}
 	}()
 	tokens := lexer.Tokenize(src)
-	if !d.bounded(tokens) {
+	if !d.checkBounds(tokens) {
 		return nil, nil
 	}
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// bounded refuses what a recursive parser could not bear. It remembers the comments.
-func (d *Document) bounded(tokens token.Tokens) bool {
+// checkBounds reports whether the file is small and flat enough for a recursive parser; otherwise it adds a
+// problem. It also records the places of comments.
+func (d *Document) checkBounds(tokens token.Tokens) bool {
 	if len(tokens) > tokensMax {
 		d.Add(tokenPlace(tokens[tokensMax]), "file.too_long", "", "the file has more than %d names, values and signs up to here", tokensMax)
 		return false

@@ -98,7 +98,7 @@ func (c *sumCase) Add(f drift.Fact) {
 	case tagShown:
 		value, count, _ := strings.Cut(f.Data, "\x00")
 		c.judgeSum()
-		c.judgeDisplay(f, value, audit.CountIn(count))
+		c.judgeDisplay(f, value, audit.ParseCount(count))
 	case audit.TagTorn:
 		c.torn = true
 	case audit.TagWant:

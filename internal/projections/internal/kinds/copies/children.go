@@ -307,7 +307,7 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 }
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
-// moved since it was read, standing is the child as it is.
+// changed since it was read, current is the child as it is now.
 func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
 	current change.Image, err error) {
 	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
