@@ -258,7 +258,8 @@ func TestAKeyListInAPipeIsRefusedAtOnce(t *testing.T) {
 	if err := write.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := replay.OpenKeyList(fmt.Sprintf("/dev/fd/%d", read.Fd()), blogKeys); err == nil || !strings.Contains(err.Error(), "standard input") {
+	if _, err := replay.OpenKeyList(fmt.Sprintf("/dev/fd/%d", read.Fd()), blogKeys); err == nil ||
+		!strings.Contains(err.Error(), "standard input") {
 		t.Errorf("a pipe: %v, want an error that says what to give instead", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Changes struct {
 	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
 	Fills   plan.OrderedMap[plan.ItemRule, Fill]
-	Refills plan.OrderedMap[plan.ItemRule, change.Position] // parents whose children are filled anew: the position of the late record, if known
+	Refills plan.OrderedMap[plan.ItemRule, change.Position] // parents whose children are filled anew: the late record's position, if known
 }
 
 // FanOut is a parent whose copied attributes changed.
