@@ -93,8 +93,7 @@ func Read(filename string, src []byte, example string) *Document {
 		d.addEmpty()
 		return d
 	}
-	if at, tab := d.tabbedLine(); tab {
-		d.Add(at, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
+	if d.tabTrap() {
 		return d
 	}
 	file, err := d.parse(string(src))
@@ -169,18 +168,6 @@ func (d *Document) checkBounds(tokens token.Tokens) bool {
 		}
 	}
 	return true
-}
-
-// tabbedLine finds the first line that is indented with a tab.
-func (d *Document) tabbedLine() (Place, bool) {
-	for i, line := range d.lines {
-		blank := len(line) - len(strings.TrimLeft(line, " \t"))
-		tab := strings.IndexByte(line[:blank], '\t')
-		if tab >= 0 && blank < len(line) && line[blank] != '#' {
-			return Place{i + 1, tab + 1, 1}, true
-		}
-	}
-	return Place{}, false
 }
 
 // syntaxProblem reports a syntax error of the YAML package, in the words of

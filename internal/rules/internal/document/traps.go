@@ -172,3 +172,16 @@ func maskQuoted(line string) string {
 	}
 	return string(masked)
 }
+
+// tabTrap reports the first line that is indented with a tab; false if there is none.
+func (d *Document) tabTrap() bool {
+	for i, line := range d.lines {
+		blank := len(line) - len(strings.TrimLeft(line, " \t"))
+		tab := strings.IndexByte(line[:blank], '\t')
+		if tab >= 0 && blank < len(line) && line[blank] != '#' {
+			d.Add(Place{i + 1, tab + 1, 1}, "yaml.tab", "use spaces", "YAML does not allow tabs for indentation")
+			return true
+		}
+	}
+	return false
+}

@@ -96,16 +96,16 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 			}
 			continue
 		}
-		write := r.showOn
+		write := r.writeTotal
 		switch {
 		case i > 0:
-			if !ru.Hides(t.Targets[i-1], target) || len(ru.Relocated) == 0 && r.hidden(g, target, ru.Seen[target]) {
+			if !ru.Hides(t.Targets[i-1], target) || len(ru.Relocated) == 0 && r.showsNothing(g, target, ru.Seen[target]) {
 				continue
 			}
 			write = r.hide
 		case t.Operations == 0 && !ru.Present: // nothing was ever counted and nothing is shown
 			continue
-		case r.shown(g, t, target, ru.Seen[target]):
+		case r.showsTotal(g, t, target, ru.Seen[target]):
 			r.noteRollupTarget(g, t, true)
 			continue
 		}
@@ -120,8 +120,8 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 	return nil
 }
 
-// showOn writes the total on a target that shows nothing later.
-func (r run) showOn(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
+// writeTotal writes the total on a target that shows nothing later.
+func (r run) writeTotal(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
 	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
 	ended, current, err := r.Targets.Write(ctx, w)
 	switch {
@@ -158,9 +158,9 @@ func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) 
 	return err == nil && has && group == g.Group
 }
 
-// showing is the version under which an item, as it was read before the sum was, shows a value;
-// false if it shows another one.
-func (r run) showing(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (plan.Version, bool) {
+// shownVersion returns the version under which an item shows a value; false if it shows another. The item was
+// read before the sum.
+func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (plan.Version, bool) {
 	if seen == nil {
 		return "", false
 	}
@@ -169,16 +169,16 @@ func (r run) showing(g plan.GroupRef, key change.Key, seen change.Image, value c
 	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 
-// shown reports whether a target shows a total: under older rules the same count of operations made the same sum.
-func (r run) shown(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
-	v, ok := r.showing(g, key, seen, Of(g.Rule).display(t.Amount))
+// showsTotal reports whether a target shows a total: under older rules the same count of operations made the same sum.
+func (r run) showsTotal(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
+	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).display(t.Amount))
 	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
-// hidden reports whether an item that lost its unique value to another shows nothing. Only a change of
+// showsNothing reports whether an item that lost its unique value to another shows nothing. Only a change of
 // the locator asks for more: a sum that was read before is older than the stamp.
-func (r run) hidden(g plan.GroupRef, key change.Key, seen change.Image) bool {
-	_, ok := r.showing(g, key, seen, change.Value{})
+func (r run) showsNothing(g plan.GroupRef, key change.Key, seen change.Image) bool {
+	_, ok := r.shownVersion(g, key, seen, change.Value{})
 	return ok
 }
 
