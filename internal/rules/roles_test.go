@@ -1,13 +1,12 @@
 package rules_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -20,50 +19,10 @@ func load(t testing.TB, file string) *rules.Set {
 	return loadText(t, string(src))
 }
 
-func loadText(t testing.TB, src string) *rules.Set {
-	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(src), projections.Kinds)
-	if err != nil {
-		t.Fatalf("loading:\n%v", err)
-	}
-	return set
-}
-
-func rule(t testing.TB, s *rules.Set, name string) *rules.Rule {
-	t.Helper()
-	for _, r := range s.Rules {
-		if r.Name == name {
-			return r
-		}
-	}
-	t.Fatalf("no rule %s", name)
-	return nil
-}
-
-func identify(t testing.TB, s *rules.Set, partition, sort string, item change.Item) *rules.Match {
-	t.Helper()
-	m, ok := s.Identify(change.Key{Partition: partition, Sort: sort}, item)
-	if !ok {
-		t.Fatalf("%s / %s is of no entity", partition, sort)
-	}
-	return &m
-}
-
-func wantItemError(t *testing.T, err error, code string, words ...string) {
-	t.Helper()
-	var bad *rules.ItemError
-	if !errors.As(err, &bad) {
-		t.Fatalf("got %v, want an *ItemError", err)
-	}
-	if bad.Code != code {
-		t.Errorf("code %s, want %s (%s)", bad.Code, code, bad.Reason)
-	}
-	for _, w := range words {
-		if !strings.Contains(bad.Reason, w) {
-			t.Errorf("reason %q does not say %q", bad.Reason, w)
-		}
-	}
-}
+var (
+	loadText, rule          = kindtest.LoadText, kindtest.Rule
+	identify, wantItemError = kindtest.Identify, kindtest.WantItemError
+)
 
 func TestItemsAreIdentifiedByTheirKeysAlone(t *testing.T) {
 	s := load(t, "blog.yaml")

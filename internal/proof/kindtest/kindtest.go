@@ -1,4 +1,4 @@
-// Package kindtest loads rules for the tests of the families of kinds. Only tests import it.
+// Package kindtest loads rules for the tests of rules and of the families of kinds. Only tests import it.
 package kindtest
 
 import (
