@@ -222,11 +222,11 @@ func (e inFlags) Unwrap() error { return e.error }
 func failureOf(env *environment.Environment, r *dynamill.Running, err error) error {
 	switch {
 	case r == nil && (errors.Is(err, errDrainTimeout) || errors.Is(err, session.ErrStopped)):
-		return fmt.Errorf("%w; run again to go on", err)
+		return fmt.Errorf("%w; run it again to resume", err)
 	case errors.Is(err, errDrainTimeout):
-		return fmt.Errorf("not drained within --drain-timeout: %s; run again to go on", unfinished(r))
+		return fmt.Errorf("not drained within --drain-timeout: %s; run it again to resume", unfinished(r))
 	case errors.Is(err, session.ErrStopped), errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped before the stream was drained: %s; run again to go on", unfinished(r))
+		return fmt.Errorf("stopped before the stream was drained: %s; run it again to resume", unfinished(r))
 	}
 	var skipped *streamreader.SkippedError
 	var ended *dynamill.EndedError
