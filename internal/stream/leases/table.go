@@ -117,7 +117,15 @@ func (t *Table) create(ctx context.Context) error {
 	active := dynamodb.NewTableExistsWaiter(t.client, func(o *dynamodb.TableExistsWaiterOptions) {
 		o.MinDelay, o.MaxDelay = tableCreateEvery, tableCreateEvery
 	})
-	return active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &t.table}, tableCreateMax)
+	table := &dynamodb.DescribeTableInput{TableName: &t.table}
+	if waited := active.Wait(ctx, table, tableCreateMax); waited == nil || ctx.Err() != nil {
+		return waited
+	}
+	out, err := t.client.DescribeTable(ctx, table) // a process that was frozen meanwhile had no time left to look
+	if err == nil && out.Table.TableStatus != ddb.TableStatusActive {
+		err = fmt.Errorf("it is not active after %s", tableCreateMax)
+	}
+	return err
 }
 
 // Create adds a row if the shard has none.
