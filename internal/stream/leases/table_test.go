@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -363,4 +364,21 @@ func TestAClaimLeavesTheCheckpointAsItIs(t *testing.T) {
 	if claimed, err := table.Claim(ctx, scanned, Worker{Name: "worker"}); err != nil || claimed.Checkpoint != "40" {
 		t.Errorf("claimed %+v, %v: want the checkpoint 40", claimed, err)
 	}
+}
+
+func TestAProcessThatWasFrozenFindsTheLeaseTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frozen := false
+		sim := dynamosim.New(dynamosim.Options{Before: func(op string, _ any) error {
+			if op != "DescribeTable" || frozen {
+				return nil
+			}
+			frozen = true
+			time.Sleep(2 * tableCreateMax)
+			return &ddb.ResourceNotFoundException{} // as of the time before it froze
+		}})
+		if _, err := NewTable(sim, testTable).Load(t.Context()); err != nil || !frozen {
+			t.Errorf("loading leases: %v (frozen: %t)", err, frozen)
+		}
+	})
 }
