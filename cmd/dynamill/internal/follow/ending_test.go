@@ -41,7 +41,8 @@ func TestAnEndHasItsExitCodeAndItsRemedyInFlags(t *testing.T) {
 		"newer rules":  {projections.ErrEpochMoved, "newer rules", ending.ExitFailed},
 		"a lost lease": {streamreader.ErrLeaseLost, streamreader.ErrLeaseLost.Error(), ending.ExitFailed},
 		"a bug":        {cause, "the cause", ending.ExitFailed},
-		"a stop at the start": {fmt.Errorf("%w: nothing was followed yet", session.ErrStopped), "nothing was followed yet; run it again to resume",
+		"a stop at the start": {fmt.Errorf("%w: nothing was followed yet", session.ErrStopped),
+			"nothing was followed yet; run it again to resume",
 			ending.ExitFailed},
 	} {
 		got := failureOf(env, nil, fmt.Errorf("following: %w", c.err))
