@@ -2,7 +2,6 @@ package dynamill
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
@@ -18,7 +17,7 @@ const tasksPoll = 5 * time.Second
 func (f *follower) workTasks(ctx context.Context) error {
 	for {
 		_, err := f.workTasksOnce(ctx)
-		if stops := streamreader.Stopper(nil); errors.As(err, &stops) && stops.StopReading() {
+		if streamreader.StopsReading(err) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {

@@ -129,7 +129,7 @@ type Fix struct {
 	Stage  Stage
 	Keys   []change.Key // items to be rederived
 	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
-	Seen   string       // locator, claims, sum: the count of changes that was read
+	Seen   string       // sum, and the displays of it: the count of changes that was read
 	Lacks  string       // sum: the amount to be added
 	Should []string     // locator, claims: the items that belong there
 }

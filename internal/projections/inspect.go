@@ -109,7 +109,7 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 	return rd, found, nil
 }
 
-// ErrUnregistered is what the errors of Inspect wrap where no state table is, or none with a registry.
+// ErrUnregistered is wrapped by the errors of Inspect and OpenAudit if there is no state table, or none with a registry.
 var ErrUnregistered = errors.New("nothing is registered")
 
 // unregistered says that there is no state table, by the error that tells, or that it is empty.

@@ -126,7 +126,7 @@ func (w pageWork) page() (last bool, err error) {
 		}
 		return false, err
 	}
-	worked := int64(0) // keys are fewer than items where some lines have none
+	worked := int64(0) // keys are fewer than items if the last line breaks off
 	w.report(func(p *Progress) { p.ReadUnits += page.ReadUnits })
 	for keys := range slices.Chunk(page.Keys, sliceKeys) {
 		if worked > 0 && w.over() {

@@ -36,3 +36,6 @@ type (
 	// returns it instead of retrying.
 	Stopper = streamapi.Stopper
 )
+
+// StopsReading reports whether a Processor's error is a Stopper that stops the reading.
+func StopsReading(err error) bool { return streamapi.StopsReading(err) }

@@ -164,6 +164,9 @@ func (f *follower) take(e endedShard) error {
 	return e.err
 }
 
+// announceEvery is how often, at most, a worker that stops announces what it has released.
+const announceEvery = 200 * time.Millisecond
+
 // stopAll waits for all shards' goroutines, whose context has ended, and
 // returns what went wrong while they stopped.
 func (f *follower) stopAll() error {
@@ -174,16 +177,20 @@ func (f *follower) stopAll() error {
 		close(over)
 	}()
 	var errs []error
-	for waits := true; waits; {
+	var announced time.Time
+	for waiting := true; waiting; {
 		select {
 		case <-f.woken:
 		case <-over:
-			waits = false
+			waiting = false
 		}
 		_, err := f.takeEnded()
 		errs = append(errs, err)
 		f.publish()
-		f.fleet.SendNews(context.Background()) // what is released so far: the others need not wait for the slowest shard
+		if time.Since(announced) > announceEvery { // the others need not wait for the slowest shard
+			f.fleet.SendNews(context.Background())
+			announced = time.Now()
+		}
 	}
 	f.r.recordFinalLag(stopped)
 	f.fleet.Stop()

@@ -34,7 +34,7 @@ type File struct {
 // Page is what some lines of a file give.
 type Page struct {
 	Keys    []change.Key
-	Lines   int64  // of a key each
+	Lines   int64  // that hold a key, and the skipped ones
 	Skipped int64  // lines that break off
 	End     Place  // behind the last line read
 	Last    bool   // the file ends there
