@@ -40,6 +40,8 @@ type Tables interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
 	BatchWriteItem(context.Context, *dynamodb.BatchWriteItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error)
+	BatchExecuteStatement(context.Context, *dynamodb.BatchExecuteStatementInput,
+		...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput,
 		error)
 }
@@ -106,6 +108,7 @@ func Run(t *testing.T, open func(t *testing.T) Endpoint) {
 		{"order and size", s.testOrderAndSize},
 		{"scans", s.testScans},
 		{"batches", s.testBatches},
+		{"statements", s.testStatements},
 		{"transactions", s.testTransactions},
 		{"transaction validation", s.testTransactionValidation},
 		{"transaction limits", s.testTransactionLimits},

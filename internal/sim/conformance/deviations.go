@@ -23,6 +23,8 @@ const (
 	NoTableID Deviation = "no-table-id"
 	// UpdatesUnsized: of the items that a transaction updates, only the request counts toward its 4 MB (AWS: the items).
 	UpdatesUnsized Deviation = "updates-unsized"
+	// NoStatements: a statement of several clauses, and one with NOT or OR in its condition, is refused.
+	NoStatements Deviation = "no-statements"
 	// CreatedByMinute: ApproximateCreationDateTime is floored to the minute (AWS: to the second).
 	CreatedByMinute Deviation = "created-by-minute"
 )
@@ -35,7 +37,7 @@ var DynamoDBLocal = map[Deviation]bool{TransactionsBilledBySum: true, UpdateErro
 // It differs in more, and fails those tests: among others it pads lists that are
 // set beyond their end, removes list elements by their new places, and returns
 // an ending sequence number for open shards.
-var Dynoxide = map[Deviation]bool{NoOpRecorded: true}
+var Dynoxide = map[Deviation]bool{NoOpRecorded: true, NoStatements: true}
 
 // DeviationsOf tells by a server's replies which emulator it is: dynoxide says
 // so in its Server header, DynamoDB Local runs on Jetty. Anything else is held

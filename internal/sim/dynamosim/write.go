@@ -18,6 +18,7 @@ type write struct {
 	put       values.Item
 	update    *expression.Update
 	remove    bool
+	inserts   bool // a statement that fails if the item is there
 	condition *expression.Condition
 	returnOld bool // with a failed condition
 	// mismatch says how the write disagrees with the table's key schema. A transaction reports that as a

@@ -1,0 +1,5 @@
+//go:build race
+
+package worldsize
+
+const raceDetector = true
