@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 func slowly(wait time.Duration) func(context.Context, []change.Record) (int, error) {
@@ -30,6 +31,7 @@ func TestSmallPagesAreReadAheadUntilABatchWaits(t *testing.T) {
 		s := f.open("shard", "")
 		f.write(s, "item", 1000)
 		f.close(s)
+		time.Sleep(time.Minute) // so that the shard is behind
 		started := time.Now()
 		time.AfterFunc(50*time.Second, func() { // while the first page is being processed
 			if calls := len(f.calls("GetRecords")); calls != 11 {
@@ -84,7 +86,7 @@ func TestBufferOfAllShardsIsBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, c := &weighed{fakeStream: newFakeStream()}, &collector{}
 				w.latency = 10 * time.Millisecond
-				const shards = 25
+				shards := worldsize.Of(25, 10)
 				for i := range shards {
 					s := w.open(fmt.Sprintf("shard%03d", i), "")
 					w.write(s, fmt.Sprintf("item%d", i), 1500)
@@ -178,6 +180,7 @@ func TestPagesReadAheadAreDroppedWithTheLease(t *testing.T) {
 		f, c, cp := newFakeStream(), &collector{}, newLeases()
 		f.pageMax, f.latency = 10, 10*time.Millisecond
 		f.write(f.open("shard", ""), "item", 100)
+		time.Sleep(time.Minute) // so that the shard is behind
 		c.before = func(ctx context.Context, records []change.Record) (int, error) {
 			time.Sleep(time.Second)
 			steal(t, cp, "shard")

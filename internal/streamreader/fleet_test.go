@@ -13,6 +13,7 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
@@ -53,7 +54,7 @@ func TestThreeReadersShareEightShards(t *testing.T) {
 }
 
 func TestTheShardsOfADeadReaderAreTakenWithinTwoTerms(t *testing.T) {
-	for i := range 12 {
+	for i := range worldsize.Of(12, 3) {
 		// a lists. The others look rarely: whenever that was, it must not matter.
 		victim, when := []string{"a", "b", "c"}[i%3], 20*time.Second+time.Duration(i/3)*7*time.Second
 		t.Run(fmt.Sprintf("%s after %s", victim, when), func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestAReaderThatLeavesHandsOverWithinASecond(t *testing.T) {
 
 // Also where many workers hear of it, of which none has anything to do.
 func TestALargeIdleFleetHandsOverWithinASecond(t *testing.T) {
-	for i := range 4 {
+	for i := range worldsize.Of(4, 1) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrew(t, dynamosim.Options{Shards: 60})
 			for i := range 50 {
@@ -229,7 +230,7 @@ func TestARollingDeployLosesNoTime(t *testing.T) {
 
 // Shards split and roll over while workers come, leave, die and freeze.
 func TestNothingIsLostWhileWorkersComeAndGo(t *testing.T) {
-	for seed := range uint64(setting(t, "DYNAMILL_SEEDS", 6)) {
+	for seed := range uint64(setting(t, "DYNAMILL_SEEDS", worldsize.Of(6, 2))) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { troubledCrew(t, seed) })
 		})

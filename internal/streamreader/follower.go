@@ -178,16 +178,22 @@ func (f *follower) stopAll() error {
 	}()
 	var errs []error
 	var announced time.Time
+	f.wake() // await may have taken the wake-up of an ended shard and returned at the stop, before takeEnded
 	for waiting := true; waiting; {
 		select {
 		case <-f.woken:
+			select { // shards that end together are announced once
+			case <-time.After(eventsSpan):
+			case <-over:
+				waiting = false
+			}
 		case <-over:
 			waiting = false
 		}
-		_, err := f.takeEnded()
+		someEnded, err := f.takeEnded()
 		errs = append(errs, err)
 		f.publish()
-		if time.Since(announced) > announceEvery { // the others need not wait for the slowest shard
+		if someEnded && time.Since(announced) > announceEvery { // the others need not wait for the slowest shard
 			f.fleet.SendNews(context.Background())
 			announced = time.Now()
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // tallies counts calls by their name.
@@ -57,7 +58,7 @@ func TestIdleFleetsReadLittle(t *testing.T) {
 					c.join(fmt.Sprintf("worker%02d", i))
 				}
 				time.Sleep(3 * time.Minute)
-				const span = 10 * time.Minute
+				span := time.Duration(worldsize.Of(10, 3)) * time.Minute
 				calls := n.during(span)
 				for op, most := range map[string]float64{"GetItem": test.gets, "Scan": test.scans, "UpdateItem": test.puts} {
 					rate := float64(calls[op]) / span.Seconds()
@@ -65,6 +66,9 @@ func TestIdleFleetsReadLittle(t *testing.T) {
 					if rate > most {
 						t.Errorf("%s: %.2f a second, want at most %.2f", op, rate, most)
 					}
+				}
+				if rate := float64(calls["GetRecords"]) / span.Seconds() / float64(test.shards); rate > 1.2 {
+					t.Errorf("GetRecords: %.2f a second and shard, want one each 0.8 to 1 s", rate)
 				}
 				c.dismiss()
 			})

@@ -62,6 +62,7 @@ func TestExpiredIteratorLoopedForEver(t *testing.T) {
 				f.pageMax = pageMax
 				s := f.open("shard", "")
 				f.write(s, "item", 1000+pageMax)
+				time.Sleep(time.Minute) // so that small pages are read ahead, too
 				time.AfterFunc(10*time.Minute, func() { f.write(s, "item", 50) })
 				// The first page takes longer than an iterator lives: by then a batch
 				// has long been read ahead, and the iterator behind it is too old.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // wideStream is a stream of very many shards with one record each, and nothing else.
@@ -103,7 +104,7 @@ func (s *wideStream) callsPerSecond() int {
 
 // DYNAMILL_SHARDS and DYNAMILL_WORKERS make it larger: 10000 and 50.
 func TestTheFirstRecordOfEveryShardIsReadWithinAMinute(t *testing.T) {
-	shards, workers := setting(t, "DYNAMILL_SHARDS", 2000), setting(t, "DYNAMILL_WORKERS", 10)
+	shards, workers := setting(t, "DYNAMILL_SHARDS", worldsize.Of(2000, 500)), setting(t, "DYNAMILL_WORKERS", 10)
 	synctest.Test(t, func(t *testing.T) {
 		stream, db := newWideStream(shards), dynamosim.New(dynamosim.Options{})
 		var mu sync.Mutex

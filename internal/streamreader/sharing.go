@@ -156,6 +156,7 @@ func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got 
 		return
 	}
 	f.fleet.Note(got.row)
+	f.fleet.Plan.Vacant--
 	if got.row.Finished() || f.running[got.row.Shard] != nil {
 		return
 	}

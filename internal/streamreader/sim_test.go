@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 const simTable = "app"
@@ -97,7 +98,7 @@ func (v *versions) Process(_ context.Context, records []change.Record) (int, err
 // process after another, each stopped at some moment, with calls that fail
 // before or after their effect: every version of every item arrives, in order.
 func TestNothingIsLostWhileShardsSplitCallsFailAndReadersRestart(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(worldsize.Of(12, 4)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { followSplits(t, seed) })
 		})

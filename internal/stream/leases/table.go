@@ -118,8 +118,11 @@ func (t *Table) create(ctx context.Context) error {
 		o.MinDelay, o.MaxDelay = tableCreateEvery, tableCreateEvery
 	})
 	table := &dynamodb.DescribeTableInput{TableName: &t.table}
-	if waited := active.Wait(ctx, table, tableCreateMax); waited == nil || ctx.Err() != nil {
-		return waited
+	if active.Wait(ctx, table, tableCreateMax) == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // the caller's time is over: only this error says so
 	}
 	out, err := t.client.DescribeTable(ctx, table) // a process that was frozen meanwhile had no time left to look
 	if err == nil && out.Table.TableStatus != ddb.TableStatusActive {

@@ -382,3 +382,20 @@ func TestAProcessThatWasFrozenFindsTheLeaseTable(t *testing.T) {
 		}
 	})
 }
+
+func TestACallerThatHadNoTimeForTheLeaseTableIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := dynamosim.New(dynamosim.Options{Before: func(op string, _ any) error {
+			if op == "DescribeTable" {
+				time.Sleep(2 * tableCreateMax)
+				return &ddb.ResourceNotFoundException{}
+			}
+			return nil
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), tableCreateMax)
+		defer cancel()
+		if _, err := NewTable(sim, testTable).Load(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("loading leases: %v, want the end of the caller's time", err)
+		}
+	})
+}

@@ -23,6 +23,7 @@ type page struct {
 	marks     []streamapi.Mark
 	count     int       // of records
 	end       bool      // the shard has no more than this
+	more      bool      // records are likely to wait behind it
 	bytes     int64     // that it takes of the buffer
 	requested time.Time // when the call began
 	applies   int64     // batches applied by then
@@ -32,7 +33,7 @@ type page struct {
 
 // ahead fetches a shard's pages, in order, while those before are being
 // applied. At most one goroutine, so one call on a shard, is under way. It ends
-// where there is no use in going on: behind a page without records, at an
+// where there is no use in going on: behind a page that nothing is likely to follow yet, at an
 // error, at the shard's end, with one full batch waiting, or without room for
 // reading ahead. The shard's own goroutine takes the pages and starts it again.
 type ahead struct {
@@ -45,7 +46,7 @@ type ahead struct {
 	mu      sync.Mutex
 	pages   []*page // that are not taken yet
 	records int     // in pages
-	more    bool    // the last page had records, and more may follow
+	more    bool    // records are likely to wait behind the last page
 	busy    bool    // the goroutine is there
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
@@ -101,7 +102,7 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pages, a.records = append(a.pages, p), a.records+p.count
-	a.more = p.err == nil && p.count > 0 && !p.end
+	a.more = p.err == nil && p.more && !p.end
 	a.busy = a.wanted() && ctx.Err() == nil && a.cfg.Buffer.reserveAhead()
 	if !a.busy {
 		a.cancel()
@@ -131,8 +132,18 @@ func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 	}
 	p.raw, p.count, p.heard = out.Records, len(out.Records), time.Now()
 	p.bytes, p.end = bytesOf(out.Records), out.NextShardIterator == nil
+	p.more = p.bytes >= largePage || isOld(out.Records)
 	a.iterator = out.NextShardIterator
 	return p
+}
+
+// isOld reports whether the newest of the records was written some time ago, so that the shard is behind.
+func isOld(records []streams.Record) bool {
+	if len(records) == 0 {
+		return false
+	}
+	body := records[len(records)-1].Dynamodb
+	return body == nil || body.ApproximateCreationDateTime == nil || time.Since(*body.ApproximateCreationDateTime) > behindLeast
 }
 
 // first returns the first page, nil if none is there. It is decoded here, not

@@ -22,6 +22,9 @@ const (
 	// takes smaller batches. A worker that is stopped in good order writes one, so these crashed,
 	// or lost the lease, in their first batch.
 	ownersBefore = 2
+	// largePage is the size of a page that probably did not hold all that there was. Behind a smaller one there
+	// is little yet: records of this moment, such as those of the engine's own writes.
+	largePage = streamapi.PageBytesMax / 2
 	// behindLeast is how old a shard's newest record is when the shard counts as
 	// behind: times of creation are floored to the second.
 	behindLeast = 2 * time.Second
@@ -31,7 +34,7 @@ var errShort = errors.New("processor returned fewer records done than it was giv
 
 // pick takes a page in hand.
 func (s *Reader) pick(p *page) {
-	s.reopened, s.end = false, p.end
+	s.reopened, s.end, s.more = false, p.end, p.more
 	s.handBytes += p.bytes
 	if len(p.records) == 0 {
 		return

@@ -121,7 +121,7 @@ func TestFailingShardPutsRecordsBack(t *testing.T) {
 
 func TestDroppedPagesGiveTheirRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &pageSource{records: 1000, pageSize: 10, latency: time.Second, created: time.Now()}
+		f := &pageSource{records: 1000, pageSize: 10, latency: time.Second, created: time.Now().Add(-time.Minute)}
 		const bytesMax = 4 << 20
 		b := NewBuffer(bytesMax)
 		a := newAhead(testShardConfig(f, b), streamapi.Shard{ID: "shard"})

@@ -36,6 +36,8 @@ type Reader struct {
 	streak      int             // pages in a row that had records
 	first       string          // the sequence number of the first record that was put back; "" if none was
 	end         bool            // behind hand the shard has nothing
+	more        bool            // records are likely to wait behind hand
+	pauses      int             // between two pages, since the shard was opened
 	savedAt     time.Time
 
 	mu       sync.Mutex
@@ -49,6 +51,7 @@ type Progress struct {
 	EmptyPolls int       // polls in a row that found nothing, while nothing is in flight
 	quietPolls int       // of these, those made since any worker was seen to apply records
 	quietSince int64     // the count of applied batches that quietPolls belongs to
+	recordsAt  time.Time // the last page with records came; before the first, when the shard was opened
 	unsaved    bool      // something is done that no checkpoint names yet
 	Newest     time.Time // creation of the newest record done; of the first one read while none is
 	oldest     time.Time // creation of the oldest record that was read and is not done; zero if there is none
@@ -63,7 +66,7 @@ type outcome uint8
 
 const (
 	outcomeMore  outcome = iota // read on at once
-	outcomeIdle                 // nothing there: wait, then read on
+	outcomeIdle                 // nothing more there: wait, then read on
 	outcomeRetry                // failed: wait, then try again
 	outcomeEnded                // the shard is finished
 	outcomeFatal
@@ -74,7 +77,7 @@ func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 	return &Reader{
 		cfg: cfg, Info: info, Held: held, ahead: newAhead(cfg, info),
 		random:   rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), streamapi.NameHash(info.ID))),
-		progress: Progress{At: time.Now()},
+		progress: Progress{At: time.Now(), recordsAt: time.Now()},
 	}
 }
 
@@ -151,7 +154,7 @@ func (s *Reader) follow(ctx, work context.Context) error {
 			s.cfg.Logger.Warn("reading a shard failed, will retry", "shard", s.Info.ID, "wait", wait, "error", err)
 		case result == outcomeIdle:
 			s.failing.Reset()
-			wait = s.idleWait() - time.Since(s.answeredAt)
+			wait = s.pause() - time.Since(s.answeredAt)
 		default:
 			s.failing.Reset()
 		}
@@ -204,6 +207,9 @@ func (s *Reader) poll(ctx, work context.Context) (outcome, error) {
 		return s.finish(work)
 	}
 	s.Note(false, 0)
+	if !s.more && !s.isClosed() {
+		return outcomeIdle, nil
+	}
 	return outcomeMore, nil
 }
 
@@ -212,6 +218,9 @@ func (s *Reader) poll(ctx, work context.Context) (outcome, error) {
 func (s *Reader) next(ctx, work context.Context) (*page, outcome, error) {
 	began := time.Now()
 	for {
+		if ctx.Err() != nil { // also if a page has arrived at the same time
+			return nil, outcomeRetry, context.Cause(ctx)
+		}
 		if p := s.ahead.first(); p != nil {
 			s.ahead.take()
 			s.answered(p, p.requested.Sub(began))

@@ -11,39 +11,11 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
-// idleFirst is the part of PollInterval that the first empty poll waits.
-const idleFirst = 10
-
-// idleRestart is the part of PollInterval that a draining reader waits at least
-// while the batches of other shards restart its count of polls. With the default
-// interval it makes about 5 calls per second to a shard.
-const idleRestart = 5
-
-// idleWait is short after the first empty poll and doubles up to PollInterval:
-// DynamoDB may answer with empty pages on its way to the next record. While the
-// reader drains, the wait begins anew after every batch of any shard. A closed
-// shard, which must only be read to its end, is never waited for longer. The
-// last fifth is drawn, so that shards which were opened together do not keep step.
-func (s *Reader) idleWait() time.Duration {
+// isClosed reports whether the shard must only be read to its end.
+func (s *Reader) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait := s.cfg.PollInterval / idleFirst
-	polls := s.progress.EmptyPolls
-	if s.cfg.Drains {
-		polls = s.progress.quietPolls
-	}
-	for i := 1; i < polls && wait < s.cfg.PollInterval && !s.closed; i++ {
-		wait *= 2
-	}
-	wait = min(wait, s.cfg.PollInterval)
-	switch {
-	case !s.cfg.Drains || s.closed:
-	case polls >= s.cfg.DrainPolls: // the shard waits for the others: when one applies something, this one counts anew soon
-		wait = min(wait, s.cfg.PollInterval*2/idleRestart)
-	case polls < s.progress.EmptyPolls: // others may often apply something: the calls to this shard stay below the limit
-		wait = max(wait, s.cfg.PollInterval/idleRestart)
-	}
-	return wait - time.Duration(s.random.Int64N(int64(wait/5)+1))
+	return s.closed
 }
 
 // Observe notes what the stream's list says of the shard. While a stream is
@@ -111,7 +83,7 @@ func (p Progress) OldestAge() time.Duration {
 // the first stands for the shard's lag, so that a shard that is stuck shows.
 func (s *Reader) NoteRead(created time.Time) {
 	s.update(func(p *Progress) {
-		p.EmptyPolls, p.quietPolls = 0, 0
+		p.EmptyPolls, p.quietPolls, p.recordsAt = 0, 0, time.Now()
 		if p.Newest.IsZero() {
 			p.Newest = created
 		}
