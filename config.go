@@ -42,10 +42,16 @@ type Config struct {
 	// LeaseTerm is the time after which other processes take over the shards of this one if it is
 	// not heard of. From LeaseTermMin to LeaseTermMax; default LeaseTermDefault.
 	LeaseTerm time.Duration
-	// WriteRateMax bounds the write units per second that this process uses; 0: no bound.
-	WriteRateMax int
-	// FanOutMax is how many children of a parent are written together with its record. The others
-	// follow beside the stream. Default 1,000.
+	// PollInterval is the longest pause between two reads of a shard that has no records. A shard that had one in the
+	// last 5 s pauses 250 ms at most. From PollIntervalMin to PollIntervalMax; default PollIntervalDefault. A
+	// Drain keeps to the default.
+	PollInterval time.Duration
+	// Budget is how many write units per second this process takes, of the table and the state table together; 0: no bound.
+	// What the stream's records need is written at once, and counts. Seeding and large fan-outs get the units that
+	// are left, and at least a tenth. Up to a second's units may go at once.
+	Budget int
+	// FanOutMax is how many children of a parent are written together with its record; fewer if Budget has
+	// fewer units left. The others follow beside the stream. Default 1,000.
 	FanOutMax int
 	// Archive is a folder that takes every record in files, for replays; default: none.
 	Archive     string
@@ -67,6 +73,14 @@ const (
 	LeaseTermMax     = time.Hour
 )
 
+// The default and the bounds of PollInterval. GetRecords takes some milliseconds. A shard that is not read for minutes
+// looks silent to those who watch the process.
+const (
+	PollIntervalDefault = time.Second
+	PollIntervalMin     = 10 * time.Millisecond
+	PollIntervalMax     = time.Minute
+)
+
 // complete checks a configuration and fills in the defaults.
 func (c *Config) complete() error {
 	if c.Rules != nil {
@@ -77,13 +91,19 @@ func (c *Config) complete() error {
 		require(c.Table != "", "Table is missing"),
 		require(c.Tables != nil && c.Streams != nil || c.AWS.Region != "", "AWS has no region, and Tables or Streams is missing"),
 		require(c.LeaseTerm == 0 || c.LeaseTerm >= LeaseTermMin && c.LeaseTerm <= LeaseTermMax, "LeaseTerm is not between 1 s and 1 h"),
-		require(c.WriteRateMax >= 0 && c.FanOutMax >= 0, "WriteRateMax and FanOutMax must not be negative"),
+		require(c.PollInterval == 0 || c.PollInterval >= PollIntervalMin && c.PollInterval <= PollIntervalMax,
+			"PollInterval is not between 10 ms and 1 min"),
+		require(c.Budget >= 0 && c.FanOutMax >= 0, "Budget and FanOutMax must not be negative"),
 		require(!c.ArchiveGzip || c.Archive != "", "ArchiveGzip has no meaning without Archive"),
 	)
 	if err != nil {
 		return fmt.Errorf("config of Follow: %w", err)
 	}
 	c.LeaseTerm = cmp.Or(c.LeaseTerm, LeaseTermDefault)
+	c.PollInterval = cmp.Or(c.PollInterval, PollIntervalDefault)
+	if c.Drain { // a drain counts empty polls, and must leave DynamoDB time to show the last records
+		c.PollInterval = PollIntervalDefault
+	}
 	c.StateTable = cmp.Or(c.StateTable, c.Table+following.StateSuffix)
 	c.LeaseTable = cmp.Or(c.LeaseTable, c.StateTable+following.LeaseSuffix)
 	if c.Logger == nil {

@@ -30,20 +30,20 @@ func (f *follower) readUntil(ctx, over context.Context) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(over, stop)()
-	return f.reader.Run(reading)
+	return f.readBesideTasks(reading, f.reader.Run)
 }
 
-// drainAll reads the stream to its end, until no task is left that would add to it.
+// drainAll reads the stream to its end, until no task was left meanwhile that would add to it.
 func (f *follower) drainAll(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil { // a reader that begins anew forgets how far it came
 			return context.Cause(ctx)
 		}
-		if err := f.reader.Drain(ctx); err != nil {
+		found := f.engine.TasksFound()
+		if err := f.readBesideTasks(ctx, f.reader.Drain); err != nil {
 			return err
 		}
-		pieces, err := f.workTasksOnce(ctx)
-		if err != nil || pieces == 0 {
+		if err := f.workTasksOnce(ctx); err != nil || f.engine.TasksFound() == found {
 			return err
 		}
 	}

@@ -255,6 +255,11 @@ func (l line) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, 
 	return through(ctx, l, "BatchGetItem", in, l.sim.BatchGetItem)
 }
 
+func (l line) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	return through(ctx, l, "BatchExecuteStatement", in, l.sim.BatchExecuteStatement)
+}
+
 func (l line) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	return through(ctx, l, "TransactWriteItems", in, l.sim.TransactWriteItems)

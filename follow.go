@@ -11,7 +11,6 @@ import (
 
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
-	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/archive"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -53,6 +52,7 @@ type follower struct {
 	Config
 	place     awserror.Place
 	own       following.Tables
+	traces    following.Traces // of before this start
 	streamARN string
 	items     int64 // of the table, about; 0: not known
 	set       *rules.Set
@@ -60,13 +60,13 @@ type follower struct {
 	reader    *streamreader.Reader
 	leases    streamreader.Checkpoints
 	archive   *archive.Writer // nil: none is kept
-	pace      *pace.Units     // nil: no bound
 
 	read    atomic.Int64                // records handed to the engine
 	seeding atomic.Pointer[seedState]   // nil when nothing is seeded
 	fanOut  atomic.Pointer[fanOutState] // nil when no task is worked off
 	drained atomic.Bool
-	pieces  atomic.Int64 // of tasks, worked off
+
+	taskKept chan struct{} // holds a signal when this process has left a task
 }
 
 // start opens the engine on the table and makes ready to follow. It returns a follower with
@@ -79,7 +79,7 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table),
+	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table), taskKept: make(chan struct{}, 1),
 		own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
 	if err := f.findStream(ctx); err != nil {
 		return nil, err
@@ -101,7 +101,13 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 // findStream finds the table's stream, and refuses to make a deleted state table anew, which
 // would seed every rule again unasked.
 func (f *follower) findStream(ctx context.Context) error {
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		f.traces, err = f.own.Traces(ctx, f.Tables)
+		return err
+	})
 	table, err := following.Describe(ctx, f.Tables, f.place)
+	tracesErr := reading.Wait()
 	if err == nil {
 		err = following.InUse(table, f.place)
 	}
@@ -112,10 +118,9 @@ func (f *follower) findStream(ctx context.Context) error {
 		return err
 	}
 	f.items = aws.ToInt64(table.ItemCount)
-	traces, err := f.own.Traces(ctx, f.Tables, f.streamARN)
-	lost := traces.Lost()
-	if err != nil || lost == following.LostNone {
-		return err
+	lost := f.traces.Lost(f.streamARN)
+	if tracesErr != nil || lost == following.LostNone {
+		return tracesErr
 	}
 	problem, remedy := f.own.LostText(lost)
 	if lost == following.LostState {
@@ -125,14 +130,20 @@ func (f *follower) findStream(ctx context.Context) error {
 	return nil
 }
 
+// openEngine also creates the lease table if the engine creates the state table: DynamoDB takes seconds for each.
 func (f *follower) openEngine(ctx context.Context) (err error) {
+	f.leases = streamreader.NewLeaseTable(f.Tables, f.LeaseTable)
+	var creating errgroup.Group
+	defer func() { _ = creating.Wait() }() // if it failed, checkLeases tries again
 	cfg := projections.Config{
 		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.set, Logger: f.Logger, Worker: f.Worker,
-		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask,
-	}
-	if f.WriteRateMax > 0 {
-		f.pace = pace.New(float64(f.WriteRateMax))
-		cfg.Limiter = f.pace
+		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget,
+		Creating: func() {
+			creating.Go(func() error {
+				_, err := f.leases.Load(ctx)
+				return err
+			})
+		},
 	}
 	if f.engine, err = projections.Open(ctx, cfg); err != nil {
 		return fmt.Errorf("starting on table %q: %w", f.Table, inProgram(err))
@@ -152,10 +163,10 @@ func (f *follower) openReader() (err error) {
 		}
 		processor = archive.Recorder{Processor: processor, Writer: f.archive}
 	}
-	f.leases = streamreader.NewLeaseTable(f.Tables, f.LeaseTable)
 	f.reader, err = streamreader.New(streamreader.Config{
 		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: guard{processor, f.place, &f.read},
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, WorkerID: f.Worker, LeaseTerm: f.LeaseTerm,
+		PollInterval: f.PollInterval,
 	})
 	if err != nil {
 		return fmt.Errorf("preparing to read the stream: %w", err)
@@ -163,12 +174,16 @@ func (f *follower) openReader() (err error) {
 	return nil
 }
 
-// checkLeases reads the checkpoints, whose table it creates if it is missing, and refuses to follow
-// if they tell that changes of the table were lost.
-func (f *follower) checkLeases(ctx context.Context) error {
-	rows, err := f.leases.Load(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the checkpoints in %s: %w", f.LeaseTable, err)
+// checkLeases refuses to follow if the checkpoints tell that changes of the table were lost. If a process has followed
+// with them before, they were read already. Otherwise it reads them, creates their table if it is missing, and
+// notes the table in the registry.
+func (f *follower) checkLeases(ctx context.Context) (err error) {
+	rows := f.traces.Leases
+	followed := f.traces.Followed && len(rows) > 0 && !f.engine.Describe().StateTableCreated
+	if !followed {
+		if rows, err = f.leases.Load(ctx); err != nil {
+			return fmt.Errorf("reading the checkpoints in %s: %w", f.LeaseTable, err)
+		}
 	}
 	for _, row := range rows {
 		if row.Stream != "" && row.Stream != f.streamARN {
@@ -178,6 +193,9 @@ func (f *follower) checkLeases(ctx context.Context) error {
 					f.Table, row.Stream),
 			}
 		}
+	}
+	if followed {
+		return nil
 	}
 	if err := f.engine.NoteFollowed(ctx, f.LeaseTable); err != nil {
 		return fmt.Errorf("noting the lease table %s in the state table: %w", f.LeaseTable, err)
@@ -213,7 +231,7 @@ func (f *follower) follow(ctx context.Context) error {
 		group.Go(func() error { return f.drain(working, seedingOver) })
 	} else {
 		group.Go(func() error { return f.reader.Run(working) })
-		group.Go(func() error { return f.workTasks(working) })
+		group.Go(func() error { return f.workTasks(working, nil) })
 		group.Go(func() error { f.logSightings(ctx, working, seedingOver); return nil })
 	}
 	err := group.Wait()

@@ -111,7 +111,7 @@ func TestFollowSharesATableAndStopsGracefully(t *testing.T) {
 			ended, started := make(chan error, 1), make(chan *dynamill.Running, 1)
 			go func() {
 				ended <- dynamill.Follow(ctx, dynamill.Config{
-					AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Worker: worker, WriteRateMax: 100, Logger: slog.New(slog.DiscardHandler),
+					AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Worker: worker, Budget: 100, Logger: slog.New(slog.DiscardHandler),
 					Started: func(r *dynamill.Running) { started <- r },
 				})
 			}()
@@ -178,7 +178,7 @@ func TestFollowWorksOffTasks(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if s := (<-started).Status(); s.TaskPieces == 0 {
+		if s := (<-started).Status(); s.Engine.TaskPieces == 0 {
 			t.Error("no piece of a task was worked off")
 		}
 		for _, user := range []string{"USER#1", "USER#2", "USER#3"} {
@@ -200,7 +200,8 @@ func TestFollowRefusesTablesItCannotFollow(t *testing.T) {
 		"no table":          {func(c *dynamill.Config) { c.Table = "" }, "Table is missing", false},
 		"no clients":        {func(c *dynamill.Config) { c.AWS = aws.Config{} }, "AWS has no region", false},
 		"a short term":      {func(c *dynamill.Config) { c.LeaseTerm = time.Millisecond }, "LeaseTerm", false},
-		"a negative rate":   {func(c *dynamill.Config) { c.WriteRateMax = -1 }, "WriteRateMax", false},
+		"a short pause":     {func(c *dynamill.Config) { c.PollInterval = time.Millisecond }, "PollInterval", false},
+		"a negative budget": {func(c *dynamill.Config) { c.Budget = -1 }, "Budget", false},
 		"gzip of nothing":   {func(c *dynamill.Config) { c.ArchiveGzip = true }, "ArchiveGzip", false},
 		"another table":     {func(c *dynamill.Config) { c.Table = "other" }, "check Config.Table and Config.AWS.Region", true},
 		"its own state":     {func(c *dynamill.Config) { c.StateTable = "app" }, "Config.StateTable", true},
@@ -245,7 +246,7 @@ func TestADrainThatIsCutShortReturnsItsCause(t *testing.T) {
 		for range 300 {
 			put(t, cfg, "GROUP#g", "USER#u", "U")
 		}
-		follow := dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Drain: true, WriteRateMax: 1,
+		follow := dynamill.Config{AWS: cfg, Table: "app", Rules: loaded(t, ruleFile), Drain: true, Budget: 1,
 			Logger: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errUp)
 		defer cancel()

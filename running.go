@@ -20,11 +20,10 @@ type Running struct {
 
 // Status is how far a Running is. Counts are since Follow was called.
 type Status struct {
-	Stream     streamreader.Stats // lag, shards, records applied
-	Engine     projections.Stats  // writes, parked entries, heals, retries
-	Read       int64              // records given to the engine; those that failed count again
-	TaskPieces int64              // pieces of large fan-outs that were worked off
-	WriteWait  time.Duration      // that writes spent waiting for WriteRateMax, added up
+	Stream streamreader.Stats // lag, shards, records applied
+	Engine projections.Stats  // writes, parked entries, heals, retries
+	Read   int64              // records given to the engine; those that failed count again
+	Budget projections.BudgetStats
 
 	Seeding     bool                     // new rules are seeded, or were when Follow ended
 	SeedWaits   bool                     // seeding waits until the records are applied that the stream held before
@@ -37,7 +36,7 @@ type Status struct {
 func (r *Running) Status() Status {
 	f := r.follower
 	s := Status{
-		Stream: f.reader.Stats(), Engine: f.engine.Stats(), Read: f.read.Load(), TaskPieces: f.pieces.Load(), WriteWait: f.pace.Waited(),
+		Stream: f.reader.Stats(), Engine: f.engine.Stats(), Read: f.read.Load(), Budget: f.engine.Budget(),
 	}
 	if seed := f.seeding.Load(); seed != nil {
 		s.Seeding, s.SeedWaits, s.Seed = true, seed.waits, seed.SeedProgress

@@ -9,7 +9,7 @@ import (
 )
 
 // backlogPoll is how often seeding asks whether the reader has caught up.
-const backlogPoll = 100 * time.Millisecond
+const backlogPoll = 10 * time.Millisecond
 
 // seedState is how far seeding is.
 type seedState struct {

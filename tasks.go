@@ -4,36 +4,61 @@ import (
 	"context"
 	"time"
 
-	"github.com/dynamill/dynamill/internal/pace"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/projections"
 )
 
-// tasksPoll is how often a process looks for what large fan-outs have left.
+// tasksPoll is how often a process looks for tasks of other processes. It works on its own at once.
 const tasksPoll = 5 * time.Second
 
-// workTasks works off tasks beside the stream until ctx ends. What fails is
-// tried again: the records do not wait for it.
-func (f *follower) workTasks(ctx context.Context) error {
+// wakeTasks has workTasks look for tasks now.
+func (f *follower) wakeTasks() {
+	select {
+	case f.taskKept <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// readBesideTasks reads the stream, and works off tasks beside it. After the reading it finishes the task that is under way.
+func (f *follower) readBesideTasks(ctx context.Context, read func(context.Context) error) error {
+	readingOver := make(chan struct{})
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(readingOver)
+		return read(working)
+	})
+	group.Go(func() error { return f.workTasks(working, readingOver) })
+	return group.Wait()
+}
+
+// workTasks works off tasks until ctx ends, or another channel is closed. If a task fails, workTasks
+// tries it again: the records do not wait for it.
+func (f *follower) workTasks(ctx context.Context, over <-chan struct{}) error {
 	for {
-		_, err := f.workTasksOnce(ctx)
+		err := f.workTasksOnce(ctx)
 		if streamreader.StopsReading(err) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
 			f.Logger.Warn("working off a task failed, will retry", "error", err)
 		}
-		if pace.Sleep(ctx, tasksPoll) != nil {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-over:
+			return nil
+		case <-f.taskKept:
+		case <-time.After(tasksPoll):
 		}
 	}
 }
 
-func (f *follower) workTasksOnce(ctx context.Context) (pieces int, err error) {
-	pieces, err = f.engine.WorkTasks(ctx)
+func (f *follower) workTasksOnce(ctx context.Context) error {
+	_, err := f.engine.WorkTasks(ctx)
 	f.fanOut.Store(nil)
-	f.pieces.Add(int64(pieces))
-	return pieces, err
+	return err
 }
 
 // fanOutState is the fan-out at hand.

@@ -27,6 +27,7 @@ type Stats struct {
 	Parked       int64
 	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task
+	TaskPieces   int64 // pieces of such tasks that were worked off
 	Retries      int64 // requests sent again after a failure that passes, beside those of the AWS SDK itself
 	Conflicts    int64 // requests refused because another writer changed the same item at that moment
 	Throttles    int64 // requests refused because of the table's or the account's capacity
@@ -42,6 +43,13 @@ type RuleStats struct {
 	// are shared among its rules by the number of their actions, its ledger
 	// entries included; what DynamoDB refused is not in it.
 	WriteUnits float64
+}
+
+// BudgetStats are how a process keeps to its budget of write units.
+type BudgetStats struct {
+	UnitsPerSecond int                  // 0: there is no budget
+	Spending       float64              // units per second, over the last ten seconds
+	Waits          map[string]time.Time // "fan-outs", "seeding", "replay" or "repairs" that wait for units, since when
 }
 
 // SeedProgress is how far seeding has come.

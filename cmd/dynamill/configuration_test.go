@@ -36,7 +36,7 @@ func configured(t *testing.T, file string, environment map[string]string, args .
 }
 
 func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
-	const file = "table: from-file\nregion: eu-file-1\nready-lag: 2m\nmax-write-rate: 250\ndrain: true\njson: true\nlisten: 127.0.0.1:9464\n"
+	const file = "table: from-file\nregion: eu-file-1\nready-lag: 2m\nbudget: 250\ndrain: true\njson: true\nlisten: 127.0.0.1:9464\n"
 	environment := map[string]string{"DYNAMILL_TABLE": "from-env", "DYNAMILL_REGION": "eu-env-1", "DYNAMILL_READY_LAG": "3m",
 		"DYNAMILL_LISTEN": ""}
 	flags, err := configured(t, file, environment, "run", "--table", "from-flag", "--ready-lag=0", "--drain=false")
@@ -45,8 +45,8 @@ func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"table": "from-flag", "ready-lag": "0s", "drain": "false", // the command line, also where it says what is the default's opposite
-		"region":         "eu-env-1",
-		"max-write-rate": "250", "json": "true", "listen": "127.0.0.1:9464", // an empty variable is none
+		"region": "eu-env-1",
+		"budget": "250", "json": "true", "listen": "127.0.0.1:9464", // an empty variable is none
 		"rules": "dynamill.yaml", // the default
 	} {
 		if got := flags.Lookup(name).Value.String(); got != want {
@@ -65,7 +65,7 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 	}
 	withoutAWS(t)
 	file := filepath.Join(t.TempDir(), "all.yaml")
-	if err := os.WriteFile(file, []byte("rate: 200\nsegments: 8\nmax-write-rate: 500\ntable: app\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("budget: 200\nsegments: 8\npoll-interval: 5s\ntable: app\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"run"}, {"replay", "--from", "parked"}, {"verify"}} {
@@ -73,7 +73,7 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != ending.ExitEnvironment {
 			t.Errorf("%v with a file for all: exit code %d, %s", args, code, stderr)
 		}
-		if code, _, stderr := called(t, append(args, "--rate", "1", "--segments", "1", "--rules", ruleFile(t), "--table",
+		if code, _, stderr := called(t, append(args, "--budget", "1", "--segments", "1", "--rules", ruleFile(t), "--table",
 			"app")...); code != ending.ExitInvalid {
 			t.Errorf("%v with flags of no meaning: exit code %d, %s", args, code, stderr)
 		}
@@ -92,7 +92,7 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 		"twice":               {"table: a\ntable: b\n", nil, []string{"no YAML of `flag: value` lines", "table"}},
 		"not YAML":            {"table: [\n", nil, []string{"no YAML of `flag: value` lines"}},
 		"a list":              {"- table\n", nil, []string{"no YAML of `flag: value` lines"}},
-		"a bad variable":      {"", map[string]string{"DYNAMILL_MAX_WRITE_RATE": "fast"}, []string{"DYNAMILL_MAX_WRITE_RATE", "fast"}},
+		"a bad variable":      {"", map[string]string{"DYNAMILL_BUDGET": "fast"}, []string{"DYNAMILL_BUDGET", "fast"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := configured(t, c.file, c.environment, "run")

@@ -39,7 +39,8 @@ func answering(t *testing.T, status int, body any) string {
 // answers with error documents of AWS.
 func TestCommandsPutAWSErrorsIntoWords(t *testing.T) {
 	t.Parallel()
-	commands := [][]string{{"run", "--drain"}, {"plan"}, {"replay"}, {"verify"}, {"status"}, {"parked", "list"}, {"parked", "retry", "--all"}}
+	commands := [][]string{{"run", "--drain"}, {"plan"}, {"replay"}, {"verify"}, {"status"}, {"parked", "list"}, {"parked", "retry", "--all"},
+		{"explain", "--key", "POST#1/METADATA"}}
 	rules := ruleFile(t)
 	for name, c := range map[string]struct {
 		status int

@@ -39,6 +39,8 @@ func endingsWithoutTable(t *testing.T) []situation {
 		{"check", "rules are right", ending.ExitDone, []string{"check", "--rules", rules}},
 		{"explain", "a record", ending.ExitDone, []string{"explain", record, "--rules", rules}},
 		{"explain", "no record", ending.ExitInvalid, []string{"explain", noRecord, "--rules", rules}},
+		{"explain", "nothing to explain", ending.ExitInvalid, []string{"explain", "--rules", rules}},
+		{"explain", "a record and a key", ending.ExitInvalid, []string{"explain", record, "--key", "POST#1/METADATA", "--rules", rules}},
 		{"version", "always", ending.ExitDone, []string{"version"}},
 		{"help", "a command", ending.ExitDone, []string{"help", "run"}},
 		{"help", "no command", ending.ExitInvalid, []string{"help", "nonsense"}},
@@ -54,7 +56,7 @@ func endingsWithoutTable(t *testing.T) []situation {
 		{"infra", "a size that is wrong", ending.ExitInvalid, append([]string{"infra", "sam", "--memory-size", "0"}, here...)},
 	}
 	for _, line := range []string{"check", "explain " + record, "infra sam", "infra state-machine", "plan", "run", "run --drain", "replay",
-		"replay --dry-run", "verify", "parked retry --all", "parked discard --all"} {
+		"replay --dry-run", "verify", "parked retry --all", "parked discard --all", "explain --key POST#1/METADATA"} {
 		args := strings.Fields(line)
 		all = append(all, situation{line, "rules are wrong", ending.ExitInvalid,
 			append(args, "--rules", bad, "--table", "app", "--endpoint", "http://127.0.0.1:1")})
@@ -65,7 +67,7 @@ func endingsWithoutTable(t *testing.T) []situation {
 			situation{line, "--help", ending.ExitDone, append(strings.Fields(line), "--help")})
 	}
 	for _, line := range []string{"plan", "run", "run --drain", "replay", "replay --dry-run", "verify", "status", "parked list",
-		"parked show x", "parked retry --all", "parked discard --all"} {
+		"parked show x", "parked retry --all", "parked discard --all", "explain --key POST#1/METADATA"} {
 		args := append(strings.Fields(line), here...)
 		all = append(all,
 			situation{line, "the table's name is wrong", ending.ExitInvalid, append(strings.Fields(line), "--rules", rules, "--table", "a/b")},
@@ -120,15 +122,16 @@ func TestExitCodesOnATable(t *testing.T) {
 	}
 	line := strings.Fields
 	expect(&missing, "there is no table", ending.ExitEnvironment, line("run --drain"), line("run"), line("plan"), line("replay"),
-		line("verify"), line("status"), line("parked list"))
+		line("verify"), line("status"), line("parked list"), line("explain --key POST#1/METADATA"))
 	expect(w, "nothing has run", ending.ExitEnvironment, verify(), line("status"), line("parked list"), line("parked show x"),
-		line("parked retry --all"), line("parked discard --all"))
+		line("parked retry --all"), line("parked discard --all"), line("explain --key POST#1/METADATA"))
 	expect(w, "nothing has run", ending.ExitDone, line("plan"), line("replay --dry-run"))
 	expect(w, "the time is too short", ending.ExitFailed, line("run --drain --drain-timeout 1ms"))
 	expect(w, "all is well", ending.ExitDone, line("run --drain"), line("plan"), line("status"), line("parked list"), line("replay"),
-		line("replay --dry-run"))
+		line("replay --dry-run"), line("explain --key POST#1/METADATA"), line("explain --key POST#none/METADATA"))
 	expect(w, "the folder of the archive is a file", ending.ExitEnvironment, []string{"run", "--drain", "--archive", changed.rules})
-	expect(&changed, "a rule is changed", ending.ExitInvalid, line("run --drain"), line("replay"))
+	expect(&changed, "a rule is changed", ending.ExitInvalid, line("run --drain"), line("replay"),
+		line("explain --key POST#1/METADATA"))
 	expect(&changed, "a rule is changed", ending.ExitDone, line("plan"))
 	expect(w, "an id is not parked", ending.ExitInvalid, line("parked show none"), line("parked retry none"), line("parked discard none"))
 	expect(w, "an entry is still bad", ending.ExitFailed, line("parked retry --all"))

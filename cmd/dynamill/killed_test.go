@@ -18,18 +18,20 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 const (
-	seedDefault = 20250102
-	crewSize    = 4                       // processes that share a stream
-	crewTerm    = 3 * time.Second         // of their leases; long beside what a busy machine makes them wait
-	roundBlows  = 12                      // of which a kind is as many as any other
-	crewTime    = 2 * time.Minute         // that blows fall on a crew for
-	olderMax    = 60                      // items that are older than the stream
-	aliveMax    = 2500 * time.Millisecond // between two blows
-	problemsMax = 20                      // shown
-	drawnEach   = 1                       // populations, beside the social one
+	seedDefault  = 20250102
+	crewSize     = 4                       // processes that share a stream
+	crewTerm     = 3 * time.Second         // of their leases; long beside what a busy machine makes them wait
+	roundBlows   = 12                      // of which a kind is as many as any other
+	crewTime     = 2 * time.Minute         // that blows fall on a crew for
+	crewTimeRace = 20 * time.Second        // the same under the race detector
+	olderMax     = 60                      // items that are older than the stream
+	aliveMax     = 2500 * time.Millisecond // between two blows
+	problemsMax  = 20                      // shown
+	drawnEach    = 1                       // populations, beside the social one
 )
 
 // fromEnvironment returns a whole number that the environment may set.
@@ -56,7 +58,7 @@ func fromEnvironment(t *testing.T, name string, otherwise uint64) uint64 {
 // the lease of the list, and never hold a shard each. How many shards are
 // divided is shown on simulated streams, in streamreader and internal/proof/histories.
 //
-// The crew under the social rules is under blows for two minutes, the others for
+// The crew under the social rules is under blows for two minutes (20 s under the race detector), the others for
 // one round of blows. DYNAMILL_SOAK=n, with any n, has all of them under blows
 // for two minutes, and for n rounds. DYNAMILL_SEED draws other rules and other
 // moments; processes keep their own time, so that a seed repeats what is done to
@@ -80,7 +82,7 @@ func TestKilledAndFrozenAtAnyMomentItComesOutTrue(t *testing.T) {
 					t.Logf("DYNAMILL_SEED=%d, population %d has the rules\n%s", seed, i, p.File)
 				}
 			})
-			lasting := crewTime
+			lasting := time.Duration(worldsize.Of(int(crewTime), int(crewTimeRace)))
 			if i > 0 && soak == 0 {
 				lasting = 0
 			}

@@ -51,7 +51,8 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 		strings.Contains(stdout, "carried out by") {
 		t.Errorf("plan without the state table: exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"parked", "list"}} {
+	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"parked", "list"},
+		{"explain", "--key", "POST#1/METADATA"}} {
 		code, _, stderr := w.call(args...)
 		if code != ending.ExitEnvironment || !strings.Contains(stderr, lost) || !strings.Contains(stderr, w.leaseTableName()) {
 			t.Errorf("%v without the state table: exit code %d\n%s", args, code, stderr)
@@ -90,7 +91,8 @@ func TestStateTableOfAnotherFormatIsRefused(t *testing.T) {
 	w.must(err)
 	before, err := w.scan(state)
 	w.must(err)
-	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"plan"}, {"status"}, {"parked", "retry", "--all"}} {
+	for _, args := range [][]string{{"run", "--drain"}, {"replay", "--yes"}, {"verify"}, {"plan"}, {"status"}, {"parked", "retry", "--all"},
+		{"explain", "--key", "POST#1/METADATA"}} {
 		code, _, stderr := w.call(args...)
 		if code != ending.ExitEnvironment || !strings.Contains(stderr, "format of state table "+state+" (of table ") ||
 			!strings.Contains(stderr, w.table+"\") is 4711") ||

@@ -206,6 +206,25 @@ func (w *world) refusing() (url string, expired *atomic.Bool, calls *atomic.Int6
 	return server.URL, expired, calls
 }
 
+// stalling puts a server before DynamoDB that gives no answer to transactions while told so, and counts them.
+func (w *world) stalling() (url string, stalls *atomic.Bool, stalled *atomic.Int64) {
+	behind, err := neturl.Parse(w.endpoint)
+	w.must(err)
+	stalls, stalled = new(atomic.Bool), new(atomic.Int64)
+	pass := httputil.NewSingleHostReverseProxy(behind)
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !stalls.Load() || !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+			pass.ServeHTTP(out, r)
+			return
+		}
+		stalled.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client hangs up
+		<-r.Context().Done()
+	}))
+	w.t.Cleanup(server.Close)
+	return server.URL, stalls, stalled
+}
+
 func TestExpiredCredentialsDoNotEndARun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
@@ -255,10 +274,13 @@ func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--pprof":                              "--pprof has no meaning without --listen",
 		"--ready-lag=-1s":                      "--ready-lag -1s is negative",
-		"--max-write-rate=-1":                  "--max-write-rate -1 is negative",
+		"--poll-interval=9ms":                  "--poll-interval 9ms is not between 10ms and 1m0s",
+		"--poll-interval=2m":                   "--poll-interval 2m0s is not between",
+		"--budget=-1":                          "--budget -1 is negative",
 		"--drain-timeout=1s":                   "add --drain",
 		"--drain-timeout=-1s":                  "--drain-timeout -1s is negative",
-		"--max-write-rate=a-lot":               "a-lot",
+		"--budget=a-lot":                       "a-lot",
+		"--budget=1.5":                         "1.5",
 		"--lease-term=999ms":                   "--lease-term 999ms is not between 1s and 1h0m0s",
 		"--lease-term=2h":                      "--lease-term 2h0m0s is not between",
 		"--lease-term=0s":                      "--lease-term 0s is not between",
@@ -271,15 +293,46 @@ func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+// The items were there before the stream, so that only seeding writes for them.
+func TestRunShowsWhatWaitsForItsBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.put(older(300)...)
+	w.enableStream()
+	p := w.runWatched("--budget", "20")
+	eventually(t, "the metrics say that seeding waits", func() bool {
+		return p.metric(`dynamill_state\{state="throttled"\} 1`) && p.metric(`dynamill_budget_wait_seconds\{work="seeding"\} [0-9.]+`) &&
+			p.metric("dynamill_budget_units_per_second 20")
+	})
+	p.readyzSays(http.StatusOK, "--budget holds back seeding")
+	eventually(t, "status says that seeding waits", func() bool {
+		waits := w.status().Waits
+		return len(waits) == 1 && waits[0].Work == "seeding" && waits[0].UnitsPerSecond == 20 && waits[0].Since != ""
+	})
+	w.put(item("USER#9", "GROUP#dev", "role", "member"))
+	eventually(t, "a record does not wait", func() bool {
+		out, err := w.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &w.table, Key: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "GROUP#dev"}, "sk": &types.AttributeValueMemberS{Value: "USER#9"},
+		}})
+		return err == nil && out.Item != nil
+	})
+	if code, stderr := p.stop(); code != ending.ExitDone || !strings.Contains(stderr, "--budget holds back seeding") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
 func TestASecondSignalAbortsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
-	// A unit a second: what is in flight takes longer than the test waits.
-	p := w.runWatched("--max-write-rate", "1")
-	eventually(t, "a batch's writes wait", func() bool { // a start whose writes wait would end at the first signal
-		return p.metric(`dynamill_state\{state="throttled"\} 1`) && p.metric(`dynamill_records_read_total [1-9]\d*`)
-	})
+	url, stalls, stalled := w.stalling()
+	through := *w
+	through.endpoint = url
+	p := through.runWatched()
+	p.readyzSays(http.StatusOK, "state: following") // a start whose writes wait would end at the first signal
+	stalls.Store(true)
+	w.put(item("USER#9", "GROUP#dev", "role", "member"))
+	eventually(t, "a batch's writes wait", func() bool { return stalled.Load() > 0 })
 	w.must(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.readyzSays(http.StatusServiceUnavailable, "state: stopped")
 	w.must(p.cmd.Process.Signal(os.Interrupt))

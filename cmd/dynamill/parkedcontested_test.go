@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 const contestedRules = `version: 1
@@ -49,7 +50,7 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 		w.put(contestedPost(user))
 	}
 	w.drain()
-	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 2)
+	w.expectContested("contested:"+oracle.RuleID("order-by-id")+"/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 2)
 	w.expectContested("contested:@Post/p", "USER#000/POST#1", "unique.contested", 50)
 	w.expectParkedCodes(map[string]int{"item.contested": 1, "unique.contested": 1})
 	_, stdout, _ := w.call("parked", "list")
@@ -72,7 +73,7 @@ func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	if n := strings.Count(stderr, "several items claim one target"); code != ending.ExitDone || n != 1 {
 		t.Errorf("run --drain over 100 records: exit code %d, %d lines of the contested target, want 1\n%s", code, n, stderr)
 	}
-	w.expectContested("contested:order-by-id/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 102)
+	w.expectContested("contested:"+oracle.RuleID("order-by-id")+"/ORDER#a/METADATA", "CUSTOMER#001/ORDER#a", "item.contested", 102)
 	for user := range 49 { // the winner leaves first
 		w.delete(fmt.Sprintf("USER#%03d", user), "POST#1")
 	}

@@ -14,7 +14,7 @@ func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
 	flags.StringArrayVar(&o.Rules, "rule", nil, "replay only the items of this rule, by `name`; may be repeated (default: all)")
 	flags.IntVar(&o.Segments, "segments", 0, "divide a scan into this `number` of segments (default: by the table's size)")
 	flags.IntVar(&o.Parallel, "parallel", 4, "work on this `number` of segments or files at a time")
-	flags.IntVar(&o.WriteRateMax, "rate", 0, "write at most this many write `units` per second (0: no bound)")
+	flags.IntVar(&o.Budget, "budget", 0, "write at most this many write `units` per second (0: no bound)")
 	flags.Float64Var(&o.ReadRateMax, "read-rate", 0, "scan at most this many read `units` per second (0: no bound)")
 	flags.BoolVar(&o.EventuallyConsistent, "eventually-consistent", false, "scan at half the cost; not where rules are brought into force")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "write nothing: say what would be changed, by rule, and what that would cost")

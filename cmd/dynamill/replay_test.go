@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // replay runs `replay`, which must end well, and returns its result.
@@ -191,7 +192,8 @@ func older(n int) []change.Item {
 
 // TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue fills a table before
 // dynamill has ever run, then replays it while an application writes and
-// `dynamill run` follows the stream, and kills the replay ten times.
+// `dynamill run` follows the stream, and kills the replay ten times, or three times
+// under the race detector.
 func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 	t.Parallel()
 	n := olderItems
@@ -213,13 +215,13 @@ func TestAReplayThatIsKilledTenTimesBesideTrafficComesOutTrue(t *testing.T) {
 
 	began := time.Now()
 	killed, ended := 0, 0 // some come to their end within their time, and are begun anew
-	for tries := 0; killed < replayKills; tries++ {
+	for tries := 0; killed < worldsize.Of(replayKills, 3); tries++ {
 		if tries == triesMax {
 			t.Fatalf("only %d replays could be killed, %d came to their end", killed, ended)
 		}
 		replays := make([]*process, 1+random.IntN(2))
 		for i := range replays {
-			replays[i] = c.startReplay("--parallel", "3", "--rate", fmt.Sprint(n/4))
+			replays[i] = c.startReplay("--parallel", "3", "--budget", fmt.Sprint(n/4))
 		}
 		if tries == 0 { // the stream is followed from somewhere in the middle on
 			time.Sleep(time.Second)
@@ -336,7 +338,7 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.put(older(300)...)
-	cmd, _, _ := w.command("replay", "--rate", "20")
+	cmd, _, _ := w.command("replay", "--budget", "20")
 	said := &pipe{}
 	cmd.Stderr = said
 	w.must(cmd.Start())

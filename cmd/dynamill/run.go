@@ -17,7 +17,11 @@ func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 		"serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")
 	flags.DurationVar(&o.ReadyLag, "ready-lag", status.ReadyLagDefault, "/readyz says no beyond this lag `duration` (0: lag does not count)")
 	flags.BoolVar(&o.Profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
-	flags.IntVar(&o.WriteRateMax, "max-write-rate", 0, "write at most this many write `units` per second (0: no bound)")
+	flags.DurationVar(&o.PollInterval, "poll-interval", dynamill.PollIntervalDefault,
+		"read an idle shard at least once in this `duration`; a shard with records is read every 250 ms or sooner.\n"+
+			"With --drain it is the default's")
+	flags.IntVar(&o.Budget, "budget", 0,
+		"take this many write `units` per second (0: no bound): records are applied at once,\nfan-outs and seeding wait for what is left")
 	flags.StringVar(&o.Worker, "worker", "",
 		"this process's `name`, which no other that shares the stream may have (default: host and a random part)")
 	flags.DurationVar(&o.LeaseTerm, "lease-term", dynamill.LeaseTermDefault,

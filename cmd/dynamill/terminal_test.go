@@ -122,6 +122,12 @@ func TestNoCommandLetsDataSteerTheTerminal(t *testing.T) {
 	w.must(err)
 	w.must(engine.ParkRecord(t.Context(), "1"+hostile, "record.value"+hostile, "no value: "+hostile, []byte("{"+hostile+"\xff")))
 
+	for _, it := range hostileItems() {
+		key := change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()}.String()
+		w.expectOutput(ending.ExitDone, "explain", "--key", key)
+		w.expectOutput(ending.ExitDone, "explain", "--json", "--key", key)
+	}
+	w.expectOutput(ending.ExitInvalid, "explain", "--key", hostile)
 	w.expectOutput(ending.ExitDone, "status")
 	w.expectOutput(ending.ExitDone, "parked", "list")
 	entries := w.parked()
@@ -190,7 +196,7 @@ func (w *world) hostileDrift() {
 	w.must(err)
 	forgotten := 0
 	for _, row := range rows {
-		if pk := row["pk"].Text(); strings.HasPrefix(pk, "item/") || strings.HasPrefix(pk, "references/") {
+		if pk := row["pk"].Text(); strings.HasPrefix(pk, "i/") || strings.HasPrefix(pk, "ref/") {
 			w.forget(w.table+settings.StateSuffix, pk, row["sk"].Text())
 			forgotten++
 		}

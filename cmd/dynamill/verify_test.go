@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
@@ -67,9 +68,9 @@ func TestDriftIsFoundAndMended(t *testing.T) {
 	w.verifies(ending.ExitDone)
 
 	// Drift: in the state table, and in the table by records that count as applied.
-	w.forget(w.table+"-dynamill", "item/USER#456%2FGROUP#ops", "entry") // no such row
-	w.forget(w.table+"-dynamill", "item/USER#456/GROUP#ops", "entry")
-	w.forget(w.table+"-dynamill", "references/comment-author/USER#456/PROFILE", "POST#1/COMMENT#2025-01-02T10:00:00Z#c1")
+	w.forget(w.table+"-dynamill", "i/USER#456%2FGROUP#ops", "e") // no such row
+	w.forget(w.table+"-dynamill", "i/USER#456/GROUP#ops", "e")
+	w.forget(w.table+"-dynamill", "ref/"+oracle.RuleID("comment-author")+"/USER#456/PROFILE", "POST#1/COMMENT#2025-01-02T10:00:00Z#c1")
 	w.set1("GROUP#dev", "METADATA", "memberCount", "many")
 	w.delete("GROUP#dev", "USER#456")
 	w.set1("POST#1", "COMMENT#2025-01-02T11:00:00Z#c2", "userName", "Jim")
@@ -166,7 +167,7 @@ func TestVerifyRefusesWhatMakesNoSense(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--sample", "0%"}, {"--sample", "many"}, {"--sample", "101%"}, {"--memory", "12"}, {"--memory", "1MB"},
 		{"--temp-dir", "/no/such/folder"},
-		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--rate", "-1", "--repair"}, {"--rate", "5"}, {"--settle", "0s"},
+		{"--segments", "0"}, {"--read-rate", "-1"}, {"--read-rate", "nan"}, {"--budget", "-1", "--repair"}, {"--budget", "5"}, {"--settle", "0s"},
 		{"--wait", "-1s"}, {"--limit", "-1"},
 	} {
 		code, _, stderr := called(t, append([]string{"verify", "--rules", ruleFile(t), "--table", "app"}, flags...)...)

@@ -11,20 +11,22 @@ import (
 
 // A module of benchmarks that requires less than the module at the root is not built until it is tidied.
 func TestBenchmarksRequireWhatTheRootRequires(t *testing.T) {
-	benchmarks := requirements(t, "benchmarks/reading/go.mod")
-	shared := 0
-	for module, root := range requirements(t, "go.mod") {
-		theirs, ok := benchmarks[module]
-		if !ok {
-			continue
+	for _, folder := range []string{"benchmarks/reading", "benchmarks/peers"} {
+		benchmarks := requirements(t, folder+"/go.mod")
+		shared := 0
+		for module, root := range requirements(t, "go.mod") {
+			theirs, ok := benchmarks[module]
+			if !ok {
+				continue
+			}
+			shared++
+			if semver.Compare(theirs, root) < 0 {
+				t.Errorf("%s requires %s %s, and the root %s: run go mod tidy in %s", folder, module, theirs, root, folder)
+			}
 		}
-		shared++
-		if semver.Compare(theirs, root) < 0 {
-			t.Errorf("benchmarks/reading requires %s %s, and the root %s: run go mod tidy in benchmarks/reading", module, theirs, root)
+		if shared < 20 {
+			t.Fatalf("only %d modules are required by the root and by %s", shared, folder)
 		}
-	}
-	if shared < 20 {
-		t.Fatalf("only %d modules are required by both", shared)
 	}
 }
 

@@ -41,6 +41,8 @@ var (
 	}
 	troubleCodes = []string{"InternalServerError", "ServiceUnavailable", "ServiceUnavailableException", "LimitExceededException"}
 	refusedCodes = []string{"ValidationException", "ItemCollectionSizeLimitExceededException"}
+	// unservedCodes are those of a missing permission, in a reply and of a statement, and of an operation that an endpoint does not know.
+	unservedCodes = []string{"AccessDeniedException", "AccessDenied", "UnknownOperationException"}
 )
 
 var retried = retry.IsErrorRetryables(retry.DefaultRetryables)
@@ -71,6 +73,12 @@ func Classify(err error) Class {
 		return Refused
 	}
 	return Fatal
+}
+
+// Unserved reports whether an error says that an operation never succeeds here: it is not permitted, or not known.
+func Unserved(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && slices.Contains(unservedCodes, api.ErrorCode())
 }
 
 // ofNetwork reports a failure on the way, but for a name that does not exist.

@@ -74,7 +74,7 @@ func TestExplainNamesCauseAndRemedy(t *testing.T) {
 			[]string{"restore it"}},
 		"throttled by capacity": {operation("DynamoDB", "PutItem",
 			&types.ProvisionedThroughputExceededException{Message: aws.String("raw words")}), place, awserror.Throttled,
-			[]string{`AWS throttles dynamodb:PutItem on table "app"`, "--max-write-rate"}},
+			[]string{`AWS throttles dynamodb:PutItem on table "app"`, "--budget"}},
 		"throttled by the account": {operation("DynamoDB", "PutItem", coded("RequestLimitExceeded")), place, awserror.Throttled,
 			[]string{"throttles"}},
 		"throttled by S3": {operation(s3.ServiceID, "GetObject", coded("SlowDown")), place, awserror.Throttled, []string{"s3:GetObject"}},

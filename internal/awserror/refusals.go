@@ -93,7 +93,7 @@ var refusals = []refusal{
 		"RequestThrottledException", "RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded", "TooManyRequestsException",
 		"SlowDown", "EC2ThrottledException", "PriorRequestNotComplete",
 	}, "", Throttled, "AWS throttles {action} on {subject} in {where}, because more is asked for than its capacity allows",
-		"raise the capacity or the quota, or lower the rate (--rate and --read-rate, of `run` --max-write-rate), and start again"},
+		"raise the capacity or the quota, or lower --budget or --read-rate, and start again"},
 	{[]string{"LimitExceededException", "TableQuotaExceededException", "ServiceQuotaExceededException"}, "", Limit,
 		"{action} on {subject} exceeds a limit of the AWS account in {where}: its number of tables, or of tables that are created or changed " +
 			"at once",

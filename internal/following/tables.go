@@ -6,6 +6,7 @@ package following
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -39,19 +40,19 @@ const (
 
 // Traces are what the lease table and the state table tell of each other.
 type Traces struct {
-	leaseRows    int  // of any stream
-	streamLeases int  // of the table's stream
-	Registered   bool // the state table holds a registry
-	followed     bool // the registry says that a process followed the stream with this lease table
+	Leases     []leases.Lease // of any stream
+	Registered bool           // the state table holds a registry
+	Followed   bool           // the registry says that a process followed the stream with this lease table
 }
 
-// Lost decides which table was deleted. If only functions or replays used the state
+// Lost decides which table was deleted, where the table has a stream. If only functions or replays used the state
 // table, the registry names no lease table, and a missing lease table means nothing.
-func (t Traces) Lost() Lost {
+func (t Traces) Lost(streamARN string) Lost {
+	ofStream := func(l leases.Lease) bool { return l.Stream == streamARN && streamARN != "" }
 	switch {
-	case !t.Registered && t.streamLeases > 0:
+	case !t.Registered && slices.ContainsFunc(t.Leases, ofStream):
 		return LostState
-	case t.Registered && t.followed && t.leaseRows == 0:
+	case t.Registered && t.Followed && len(t.Leases) == 0:
 		return LostLeases
 	}
 	return LostNone
@@ -59,23 +60,17 @@ func (t Traces) Lost() Lost {
 
 // Traces reads the leases before the state: a process makes its state table first, so a process
 // that starts meanwhile does not look like a loss.
-func (t Tables) Traces(ctx context.Context, client Client, streamARN string) (Traces, error) {
+func (t Tables) Traces(ctx context.Context, client Client) (Traces, error) {
 	var found Traces
 	rows, _, err := leases.NewTable(client, t.Lease).Read(ctx)
 	if err != nil {
 		return found, fmt.Errorf("reading the checkpoints in %s: %w", t.Lease, err)
 	}
-	found.leaseRows = len(rows)
-	for _, l := range rows {
-		if l.Stream == streamARN && streamARN != "" {
-			found.streamLeases++
-		}
-	}
 	origins, err := projections.ReadOrigins(ctx, client, t.State)
 	if err != nil {
 		return found, fmt.Errorf("reading the state table %s: %w", t.State, err)
 	}
-	found.Registered, found.followed = origins.Registered, origins.FollowedWith == t.Lease
+	found.Leases, found.Registered, found.Followed = rows, origins.Registered, origins.FollowedWith == t.Lease
 	return found, nil
 }
 

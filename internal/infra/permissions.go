@@ -42,9 +42,8 @@ func needsOf(all []*rules.Rule) []rules.Need {
 			found[need] = true
 		}
 	}
-	order := []string{"dynamodb:ConditionCheckItem", "dynamodb:Query", "dynamodb:DeleteItem"}
 	return slices.SortedFunc(maps.Keys(found), func(a, b rules.Need) int {
-		return cmp.Or(slices.Index(order, a.Action)-slices.Index(order, b.Action), cmp.Compare(a.Why, b.Why))
+		return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Why, b.Why))
 	})
 }
 

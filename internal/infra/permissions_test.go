@@ -21,7 +21,7 @@ entities:
 
 // The function may do to the table what its rules need, and nothing else.
 func TestPermissionsFollowFromTheRules(t *testing.T) {
-	always := []string{"BatchGetItem", "DescribeTable", "UpdateItem"}
+	always := []string{"BatchGetItem", "DescribeTable", "PartiQLUpdate", "UpdateItem"}
 	for _, c := range []struct {
 		name, rules string
 		more        []string

@@ -104,7 +104,7 @@ func (w scrape) records(s Sample) {
 	w.counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.", s.Engine.Parked)
 	w.counter("dynamill_heals_total", "Corrections of what another program wrote over derived data.", s.Engine.Heals)
 	w.counter("dynamill_tasks_total", "Large fan-outs whose rest became a task.", s.Engine.Tasks)
-	w.counter("dynamill_task_pieces_total", "Pieces of tasks worked off.", s.TaskPieces)
+	w.counter("dynamill_task_pieces_total", "Pieces of tasks worked off.", s.Engine.TaskPieces)
 }
 
 // unfinished sends what is known once the state table was read.
@@ -115,7 +115,7 @@ func (w scrape) unfinished(s Sample) {
 	for code, n := range s.Unfinished.Parked {
 		w.labelled(gauge, "dynamill_parked_entries", "Items and records that are parked in the state table.", "code", code, float64(n))
 	}
-	w.gauge("dynamill_tasks_left", "Tasks in the state table that are not worked off.", float64(s.Unfinished.Tasks))
+	w.gauge("dynamill_tasks_left", "Large fan-outs whose rest is not worked off.", float64(s.Unfinished.Tasks))
 	age := 0.0
 	if oldest := s.Unfinished.OldestTask; !oldest.IsZero() {
 		age = max(0, s.At.Sub(oldest).Seconds())
@@ -133,6 +133,13 @@ func (w scrape) writes(s Sample) {
 	w.counter("dynamill_retries_total", "Requests sent again after a failure that passes.", s.Engine.Retries)
 	w.counter("dynamill_conflicts_total", "Requests refused because another writer changed the same item.", s.Engine.Conflicts)
 	w.counter("dynamill_throttles_total", "Requests refused for want of capacity.", s.Engine.Throttles)
-	w.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("dynamill_write_wait_seconds_total",
-		"Time that writes waited for --max-write-rate, added up.", nil, nil), counter, s.WriteWait.Seconds())
+	if s.Budget.UnitsPerSecond == 0 {
+		return
+	}
+	w.gauge("dynamill_budget_units_per_second", "Write units per second of --budget.", float64(s.Budget.UnitsPerSecond))
+	w.gauge("dynamill_budget_spending_units_per_second", "Write units per second of the last ten seconds.", s.Budget.Spending)
+	for work, since := range s.Budget.Waits {
+		w.labelled(gauge, "dynamill_budget_wait_seconds", "How long some work has had to wait for --budget.", "work", work,
+			max(0, s.At.Sub(since).Seconds()))
+	}
 }

@@ -13,12 +13,11 @@ type Sample struct {
 	At     time.Time
 	Status Status
 
-	Stream    streamreader.Stats
-	Engine    projections.Stats
-	Read      int64         // records given to the engine; again after a failure, they count again
-	WriteWait time.Duration // that writes spent waiting for --max-write-rate, added up
+	Stream streamreader.Stats
+	Engine projections.Stats
+	Read   int64 // records given to the engine; again after a failure, they count again
+	Budget projections.BudgetStats
 
-	TaskPieces int64                        // pieces of large fan-outs that were worked off
 	Shards     []Shard                      // those of Stream, as this process knows them
 	Rules      []projections.RuleStats      // what was written for each rule
 	Entities   []projections.EntityMatches  // records of each entity's items

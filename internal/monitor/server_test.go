@@ -32,11 +32,13 @@ func full() Sample {
 		},
 		Engine: projections.Stats{
 			Relevant: 9, Unmatched: 1, Writes: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, Parked: 6, Heals: 7, Tasks: 8,
+			TaskPieces: 12,
 		},
 		Unfinished: &projections.Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
 		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7},
 			{ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
-		Read: 11, WriteWait: 2500 * time.Millisecond, TaskPieces: 12,
+		Read:     11,
+		Budget:   projections.BudgetStats{UnitsPerSecond: 100, Spending: 97.5, Waits: map[string]time.Time{"seeding": now.Add(-time.Minute)}},
 		Entities: []projections.EntityMatches{{Entity: "Task", Records: 10}},
 		Missing:  []projections.MissingTargets{{Rule: "count", Targets: 2, Sources: 7}},
 		Rules:    []projections.RuleStats{{Rule: "count", Writes: 4, WriteUnits: 8.5}, {Rule: "(engine)", Writes: 1, WriteUnits: 2}},
@@ -69,7 +71,8 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 		"dynamill_parked_total 6", "dynamill_heals_total 7", "dynamill_tasks_total 8", "dynamill_task_pieces_total 12",
 		`dynamill_writes_total{rule="count"} 4`, `dynamill_write_units_total{rule="count"} 8.5`, `dynamill_write_units_total{rule="(engine)"} 2`,
 		"dynamill_write_requests_total 5", "dynamill_transactions_total 2", "dynamill_retries_total 3", "dynamill_conflicts_total 1",
-		"dynamill_throttles_total 2", "dynamill_write_wait_seconds_total 2.5",
+		"dynamill_throttles_total 2", `dynamill_budget_wait_seconds{work="seeding"} 60`,
+		"dynamill_budget_units_per_second 100", "dynamill_budget_spending_units_per_second 97.5",
 	} {
 		if !strings.Contains(body, "\n"+line+"\n") {
 			t.Errorf("no line %q", line)

@@ -3,6 +3,7 @@ package monitor
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,7 +19,7 @@ const (
 	CatchingUp State = "catching up" // the stream holds much that is not applied yet
 	Following  State = "following"   // changes are applied as they come
 
-	Throttled          State = "throttled"           // writes are held back by DynamoDB or by --max-write-rate
+	Throttled          State = "throttled"           // DynamoDB refuses writes for lack of capacity, or work waits for --budget
 	CredentialsExpired State = "credentials expired" // AWS refuses every call until they are renewed
 	ShardSkipped       State = "shard skipped"       // the lease table says of an open shard that it is done
 
@@ -50,7 +51,7 @@ func (s State) Urgent() bool {
 // remedies say what to do about a state in general. A caller that knows the table's
 // name says it better, with Holder.End.
 var remedies = map[State]string{
-	Throttled:          "raise --max-write-rate, or the capacity of the table and of the state table; nothing is lost meanwhile",
+	Throttled:          "raise the capacity of the table and of the state table; nothing is lost meanwhile",
 	CredentialsExpired: "renew the AWS credentials (for example with `aws sso login`); the work goes on by itself",
 	ShardSkipped: "delete the row of the shard that the log names from the lease table, within 24 hours of the first record that was " +
 		"skipped: " +
@@ -72,7 +73,8 @@ type Facts struct {
 	Skipped   bool // shards are open, and their leases say that they are done
 	Seeding   bool
 	CaughtUp  bool
-	Throttled bool
+	Throttled bool     // by DynamoDB
+	Waits     []string // background work that waits for the budget
 }
 
 // state of work that goes on.
@@ -82,7 +84,7 @@ func (f Facts) state() State {
 		return Starting
 	case f.Skipped:
 		return ShardSkipped
-	case f.Throttled:
+	case f.Throttled, len(f.Waits) > 0:
 		return Throttled
 	case f.Seeding:
 		return Seeding
@@ -90,6 +92,14 @@ func (f Facts) state() State {
 		return CatchingUp
 	}
 	return Following
+}
+
+// remedy is what to do about the state of work that goes on.
+func (f Facts) remedy() string {
+	if state := f.state(); state != Throttled || f.Throttled {
+		return state.Remedy()
+	}
+	return "--budget holds back " + strings.Join(f.Waits, " and ") + ": raise it if that takes too long; records are applied meanwhile"
 }
 
 // Status is a state, since when, and what to do about it.
@@ -150,8 +160,7 @@ func (h *Holder) status(facts Facts, now time.Time) (status Status) {
 	case h.expired:
 		status = Status{State: CredentialsExpired, Remedy: CredentialsExpired.Remedy()}
 	default:
-		state := facts.state()
-		status = Status{State: state, Remedy: state.Remedy()}
+		status = Status{State: facts.state(), Remedy: facts.remedy()}
 	}
 	if status.Since = h.last.Since; status.State != h.last.State {
 		status.Since = now

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -18,6 +19,23 @@ func TestTheStateFollowsFromTheFacts(t *testing.T) {
 		if got := h.Status(facts, time.Now()); got.State != want || got.Remedy != want.Remedy() {
 			t.Errorf("%+v is %q, want %q", facts, got.State, want)
 		}
+	}
+}
+
+func TestBudgetThatHoldsBackWorkIsNamedInTheRemedy(t *testing.T) {
+	facts := Facts{Started: true, Seeding: true, Waits: []string{"fan-outs", "seeding"}}
+	var h Holder
+	if got := h.Status(facts, time.Now()); got.State != Throttled ||
+		!strings.HasPrefix(got.Remedy, "--budget holds back fan-outs and seeding: ") {
+		t.Errorf("%q, remedy %q", got.State, got.Remedy)
+	}
+	facts.Throttled = true
+	if got := h.Status(facts, time.Now()); got.Remedy != Throttled.Remedy() {
+		t.Errorf("while DynamoDB throttles, the remedy is %q", got.Remedy)
+	}
+	facts.Skipped = true
+	if got := h.Status(facts, time.Now()); got.State != ShardSkipped || got.Remedy != ShardSkipped.Remedy() {
+		t.Errorf("%q, remedy %q", got.State, got.Remedy)
 	}
 }
 

@@ -1,10 +1,8 @@
-// Package pace waits: for a time, and until a process may use more of the units per
-// second that it is bound to. It imports no other room.
+// Package pace waits: for a time, and until a process may use more read or write units. It imports no other room.
 package pace
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,13 +11,12 @@ import (
 // burstPart is the part of a second's units that may go at once after a pause.
 const burstPart = 10
 
-// Units keeps the write or read units that requests use below a number per second, of all requests
+// Units keeps the read units that requests use below a number per second, of all requests
 // that share it. A request waits for the least that it takes; what it took more, which
 // is known only behind it, is a debt that the next ones wait for. So a request
 // larger than a second's units goes too, and is paid for later.
 type Units struct {
 	limiter *rate.Limiter
-	waited  atomic.Int64 // nanoseconds, added up
 }
 
 // New returns a pace of at most unitsMax units per second; nil for 0.
@@ -43,13 +40,10 @@ func (p *Units) take(units int) (wait time.Duration) {
 
 // Wait waits until the units may be used.
 func (p *Units) Wait(ctx context.Context, units int) error {
-	wait := p.take(units)
-	if wait <= 0 {
-		return nil
+	if wait := p.take(units); wait > 0 {
+		return Sleep(ctx, wait)
 	}
-	began := time.Now()
-	defer func() { p.waited.Add(int64(time.Since(began))) }()
-	return Sleep(ctx, wait)
+	return nil
 }
 
 // Sleep waits, or returns the context's cause if that ends first.
@@ -69,11 +63,3 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 // Pay makes later requests wait for units that were used already.
 func (p *Units) Pay(units int) { p.take(units) }
-
-// Waited is how long requests have waited, added up. A nil pace never makes them wait.
-func (p *Units) Waited() time.Duration {
-	if p == nil {
-		return 0
-	}
-	return time.Duration(p.waited.Load())
-}

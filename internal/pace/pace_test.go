@@ -31,9 +31,8 @@ rules:
 
 var errTimeUp = errors.New("the time is up")
 
-// engineAtRate opens an engine on a simulated table, that counts comments and
-// writes at most rate write units per second.
-func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, *pace.Units) {
+// countingTable is a simulated table whose comments are counted, and what opens an engine on it with a budget.
+func countingTable(t *testing.T) (*dynamosim.Sim, func(budget int) projections.Config) {
 	t.Helper()
 	set, err := rules.Load("dynamill.yaml", []byte(commentRules), projections.Kinds)
 	if err != nil {
@@ -54,15 +53,9 @@ func engineAtRate(t *testing.T, rate int) (*dynamosim.Sim, *projections.Engine, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := pace.New(float64(rate))
-	engine, err := projections.Open(t.Context(), projections.Config{Client: sim, Table: "app", Rules: set, Limiter: limiter})
-	if err != nil {
-		t.Fatal(err)
+	return sim, func(budget int) projections.Config {
+		return projections.Config{Client: sim, Table: "app", Rules: set, Budget: budget}
 	}
-	if err := engine.Seed(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	return sim, engine, limiter
 }
 
 // comments puts n comments on posts, and returns the records of it.
@@ -83,42 +76,6 @@ func comments(t *testing.T, sim *dynamosim.Sim, n, posts int) []change.Record {
 			Created: time.Now()}
 	}
 	return records
-}
-
-func TestTheWriteRateHolds(t *testing.T) {
-	for _, c := range []struct{ rate, records, batch, posts int }{
-		{rate: 100, records: 2000, batch: 500, posts: 20},
-		{rate: 5, records: 200, batch: 200, posts: 1}, // a batch takes much more than a second's units
-		{rate: 5000, records: 6000, batch: 1000, posts: 150},
-	} {
-		t.Run(fmt.Sprintf("%d units per second", c.rate), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sim, engine, limiter := engineAtRate(t, c.rate)
-				records := comments(t, sim, c.records, c.posts)
-				before, began := sim.Usage(), time.Now()
-				for len(records) > 0 {
-					done, err := engine.Process(t.Context(), records[:c.batch])
-					if err != nil {
-						t.Fatal(err)
-					}
-					records = records[done:]
-				}
-				used, took := sim.Usage().Sub(before).WriteUnits, time.Since(began).Seconds()
-				// The last debt is paid by what would be written next.
-				if wait := limiter.Take(1); wait > 0 {
-					took += wait.Seconds()
-				}
-				got := used / took
-				t.Logf("%.0f write units in %.2f s: %.1f per second", used, took, got)
-				if got > 1.1*float64(c.rate) || got < 0.9*float64(c.rate) {
-					t.Errorf("%.1f write units per second, want %d within a tenth", got, c.rate)
-				}
-				if limiter.Waited() == 0 {
-					t.Error("nobody is said to have waited")
-				}
-			})
-		})
-	}
 }
 
 func TestWithinNoSecondTheRateIsExceededByMoreThanABurst(t *testing.T) {

@@ -45,7 +45,7 @@ type Audit struct {
 
 // OpenAudit reads the registry, and creates and registers nothing.
 func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	ts := table.New(cfg.Client, nil, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
+	ts := table.New(cfg.Client, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
 	a := &Audit{planner: &plan.Planner{CanExist: ts.CanExist}, tables: ts}
 	tableID, err := registry.Describe(ctx, a.tables, cfg.Rules)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 		taken[id] = true
 	}
 	for _, r := range m.Fresh {
-		m.IDs[r] = registry.FreeName(r.Name, taken)
+		m.IDs[r] = registry.FreeID(r.Name, taken)
 	}
 	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
 	a.planner.AddFormer(formers...)

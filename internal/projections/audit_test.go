@@ -11,7 +11,7 @@ import (
 // clock and no place of a scan, so that the methods of an engine are none of its own.
 func TestAuditCanDoNothingElse(t *testing.T) {
 	want := []string{
-		"AddAmounts", "Combine", "Concerns", "Contributions", "Facts", "Judge", "LookForTargets", "Matches", "Mend",
+		"AddAmounts", "Combine", "Concerns", "Contributions", "ExplainKey", "Facts", "Judge", "LookForTargets", "Matches", "Mend",
 		"Operations", "Read", "ReadSums", "RowFacts", "Waiting",
 	}
 	var got []string

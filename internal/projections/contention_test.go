@@ -77,7 +77,7 @@ rules:
 	fa, fb := &faulty{Client: w.sim, around: passAll}, &faulty{Client: w.sim, around: passAll}
 	a, b := w.engine(fa), w.engine(fb)
 	fb.around = func(op string, pass func() error) error {
-		if op == "Scan" && b.planner.ByID("member-count").Live.Load() {
+		if op == "Scan" && b.planner.ByID(idOf("member-count")).Live.Load() {
 			return errCrash // live, but not shown
 		}
 		return pass()

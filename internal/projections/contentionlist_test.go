@@ -62,7 +62,7 @@ func (w *world) expectListed(e *Engine, want ...string) {
 	if want == nil {
 		want = []string{}
 	}
-	if got := listedTargets(w.t.(*testing.T), e); !slices.Equal(got, want) {
+	if got := w.spelled(listedTargets(w.t.(*testing.T), e)); !slices.Equal(got, want) {
 		w.t.Errorf("listed: %q, want %q", got, want)
 	}
 	w.expectRightState()
@@ -225,14 +225,14 @@ func TestRetryOfAContestedTargetStaysWhileItIsContested(t *testing.T) {
 	putFolder(w, "f2", "x")
 	from := w.drain(e, 0)
 	const id = "contested:@Folder/x"
-	if err := e.RetryParked(w.ctx, id); err != nil {
+	if err := e.RetryParked(w.ctx, parkedID(id)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := e.FindParked(w.ctx, id)
 	if err != nil || p.Value != "x" || p.Key.Partition != "FOLDER#f1" || !strings.Contains(p.Reason, "FOLDER#f1 wins") {
 		t.Errorf("after a retry: %+v, %v", p, err)
 	}
-	if err := e.DiscardParked(w.ctx, id); err != nil {
+	if err := e.DiscardParked(w.ctx, parkedID(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := listedTargets(t, e); len(got) > 0 {
@@ -262,7 +262,7 @@ func TestRetryClearsARowThatOutlivedItsContention(t *testing.T) {
 	if got := listedTargets(t, e); len(got) > 0 {
 		t.Errorf("a value of one item is listed: %q", got)
 	}
-	if err := e.RetryParked(w.ctx, "contested:@Folder/x"); err != nil {
+	if err := e.RetryParked(w.ctx, parkedID("contested:@Folder/x")); err != nil {
 		t.Fatal(err)
 	}
 	w.expectRightState()
@@ -271,24 +271,24 @@ func TestRetryClearsARowThatOutlivedItsContention(t *testing.T) {
 // TestAuditMendsTheListOfContestedTargets breaks rows of the list, and has the audit find and mend each.
 func TestAuditMendsTheListOfContestedTargets(t *testing.T) {
 	folder, doc := drift.Suspect{Kind: drift.Locator, Rule: "@Folder", Group: "x"},
-		drift.Suspect{Kind: drift.Claims, Rule: "by-code", Item: change.Key{Partition: "CODE#c1"}}
+		drift.Suspect{Kind: drift.Claims, Rule: idOf("by-code"), Item: change.Key{Partition: "CODE#c1"}}
 	for name, c := range map[string]struct {
 		items   int // claimants of each
 		suspect drift.Suspect
 		spoil   func(w *world, e *Engine)
 		want    drift.What
 	}{
-		"a value is not listed": {2, folder, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:@Folder/x") },
+		"a value is not listed": {2, folder, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, parkedID("contested:@Folder/x")) },
 			drift.Missing},
-		"a mirror item is not listed": {2, doc, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, "contested:by-code/CODE#c1") },
+		"a mirror item is not listed": {2, doc, func(w *world, e *Engine) { _ = e.DiscardParked(w.ctx, parkedID("contested:by-code/CODE#c1")) },
 			drift.Missing},
 		"a value is listed without need": {1, folder, func(w *world, _ *Engine) {
 			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:@Folder/x"), "id": s("contested:@Folder/x"), "rule": s("@Folder"),
 				"value": s("x"), "code": s("unique.contested")})
 		}, drift.Surplus},
 		"a mirror item is listed without need": {1, doc, func(w *world, _ *Engine) {
-			w.putState(change.Item{"pk": s("parked"), "sk": s("contested:by-code/CODE#c1"), "id": s("contested:by-code/CODE#c1"),
-				"rule": s("by-code"), "item": s("CODE#c1"), "code": s("item.contested")})
+			w.putState(change.Item{"pk": s("parked"), "sk": s(parkedID("contested:by-code/CODE#c1")), "id": s(parkedID("contested:by-code/CODE#c1")),
+				"rule": s(idOf("by-code")), "item": s("CODE#c1"), "code": s("item.contested")})
 		}, drift.Surplus},
 	} {
 		t.Run(name, func(t *testing.T) {

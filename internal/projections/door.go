@@ -5,8 +5,8 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -14,13 +14,12 @@ import (
 )
 
 // StampPrefix begins the name of every attribute in which the engine leaves a stamp.
-const StampPrefix = plan.StampPrefix
+const StampPrefix = stamp.Prefix
 
 // Names that callers of the engine need of its rooms, and of what programs see of it.
 type (
 	Client            = projections.Client
 	InspectClient     = table.InspectClient
-	Limiter           = table.Limiter
 	SetupError        = projections.SetupError
 	MissingTargets    = projections.MissingTargets
 	OtherCase         = projections.OtherCase
@@ -33,6 +32,8 @@ type (
 	RuleChange        = registry.RuleChange
 	Stats             = projections.Stats
 	RuleStats         = projections.RuleStats
+	BudgetStats       = projections.BudgetStats
+	RecordedBudget    = state.RecordedBudget
 	SeedProgress      = projections.SeedProgress
 	TaskProgress      = projections.TaskProgress
 	Unfinished        = projections.Unfinished

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // drawing draws rule files of which any may follow any other: keys, matches, unique
@@ -116,7 +117,7 @@ func drawnItem(rnd *rand.Rand) change.Item {
 }
 
 func TestAnyRulesFollowAnyOthersWhileOlderWorkersSleepAndCrash(t *testing.T) {
-	for seed := range histories(30) {
+	for seed := range histories(worldsize.Of(30, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(uint64(seed), 99))

@@ -114,7 +114,7 @@ func TestMirrorItems(t *testing.T) {
 		w.put(change.Item{"pk": s(source.Partition), "sk": s(source.Sort), "role": s("admin")})
 		from = w.drain(e, from)
 		stale := w.get(member)
-		w.update(member, change.Item{StampPrefix + "member-list": {}})
+		w.update(member, change.Item{stampOf("member-list"): {}})
 		w.delete(source)
 		all := w.records()
 		if _, err := e.Process(w.ctx, all[len(all)-1:]); err != nil { // the deletion, before the healing

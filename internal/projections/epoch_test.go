@@ -142,7 +142,7 @@ func TestTheShowPassOfAnEngineThatWasNotToldShowsAllTheSame(t *testing.T) {
 	f := &faulty{Client: w.sim, around: passAll}
 	a, b := w.engine(f), w.engine(nil) // both start before anything is live
 	f.around = func(op string, pass func() error) error {
-		if op == "Scan" && a.planner.ByID("member-count").Live.Load() {
+		if op == "Scan" && a.planner.ByID(idOf("member-count")).Live.Load() {
 			return errCrash // live, but not shown
 		}
 		return pass()

@@ -4,7 +4,10 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -14,7 +17,11 @@ type Explanation struct {
 	New       string        `json:"newEntity,omitempty"` // of the new image; "" if there is none
 	Unmatched bool          `json:"unmatched"`           // neither image is of an entity
 	Lines     []ExplainLine `json:"rules"`
+	Stamps    []StampLine   `json:"stamps,omitempty"` // on the new image
 }
+
+// StampLine is what a stamp says.
+type StampLine = explaining.StampLine
 
 // ExplainLine is one effect of a record.
 type ExplainLine struct {
@@ -25,10 +32,13 @@ type ExplainLine struct {
 
 // Explain plans one record as Process would on a table whose rules are all
 // live and whose ledger holds what the old image says. It reads and writes nothing.
-func Explain(set *rules.Set, rec change.Record) Explanation {
-	ids := map[*rules.Rule]string{}
+func Explain(set *rules.Set, rec change.Record) Explanation { return explain(set, rec, true) }
+
+// explain plans a record. foreign adds what mends another program's write of what the rules derive.
+func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
+	ids, taken := map[*rules.Rule]string{}, map[string]bool{}
 	for _, r := range set.Rules {
-		ids[r] = r.Name
+		ids[r] = registry.FreeID(r.Name, taken) // as a new state table gives them
 	}
 	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
 	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New), Lines: []ExplainLine{}}
@@ -41,14 +51,30 @@ func Explain(set *rules.Set, rec change.Record) Explanation {
 	}
 	for _, r := range set.Rules {
 		b := p.Of(r)
+		if _, feeds := b.Family.(plan.Feeder); feeds && !foreign {
+			continue // the move holds what an item asks for
+		}
 		b.Family.Explain(pl, b, func(effect, write string) {
 			x.Lines = append(x.Lines, ExplainLine{r.Name, effect, write})
 		})
+	}
+	if rec.New != nil {
+		x.Stamps = explainStamps(p, rec.New)
 	}
 	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
 		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
 	})
 	return x
+}
+
+// explainStamps reads the stamps on an image.
+func explainStamps(p *plan.Planner, img change.Image) (lines []StampLine) {
+	for _, b := range p.InForce {
+		if s, ok := stamp.Parse(img.Lookup(b.Stamp)); ok {
+			lines = append(lines, StampLine{Attribute: b.Stamp, Rule: b.Rule.Name, Says: s.Version.Words()})
+		}
+	}
+	return lines
 }
 
 func entityOf(set *rules.Set, key change.Key, img change.Image) string {
@@ -67,11 +93,7 @@ func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []ExplainLine
 	if had && has && old.String() == new.String() {
 		return nil
 	}
-	entity, _ := plan.LocatorIn(k.ID)
-	name := "unique " + entity
-	if b := p.ByID(k.ID); b != nil {
-		name = b.Rule.Name
-	}
+	name := p.NameOf(k.ID)
 	var lines []ExplainLine
 	if had {
 		if w := p.WordsOf(k.ID, old); !has || w.Place == "" || w.Place != p.WordsOf(k.ID, new).Place {

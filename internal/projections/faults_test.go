@@ -93,3 +93,10 @@ func (f *faulty) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeTo
 	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	return intercept(f, "UpdateTimeToLive", func() (*dynamodb.UpdateTimeToLiveOutput, error) { return f.Client.UpdateTimeToLive(ctx, in) }, in)
 }
+
+func (f *faulty) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	return intercept(f, "BatchExecuteStatement", func() (*dynamodb.BatchExecuteStatementOutput, error) {
+		return f.Client.BatchExecuteStatement(ctx, in)
+	}, in)
+}

@@ -21,7 +21,7 @@ import (
 
 // rowAttributes are all that rows of the state table hold.
 var rowAttributes = []string{
-	"at", "effects", "rederived", "due", "item", "value", "members", "operations", "sources", "items", "changes", "child", "rule", "parent",
+	"a", "e", "rederived", "due", "item", "value", "members", "ops", "sources", "items", "changes", "child", "rule", "parent",
 	"refill",
 	"cursor", "children",
 	"id", "code", "raw", "position", "parkedAt", "epoch", "incarnation", "live", "state", "writeShardsMax", "phase", "level", "last",
@@ -32,19 +32,20 @@ var rowAttributes = []string{
 // engine do. None of them may panic, whatever another program has written there.
 func FuzzStateRow(f *testing.F) {
 	for _, key := range [][2]string{
-		{"item/USER#u1/GROUP#g1", "entry"}, {"item/a~" + strings.Repeat("0", 64), "entry"},
-		{"sum/member-count/GROUP#g1%2FMETADATA/0", "accumulator"},
-		{"claims/by-code/CODE#1", "claims"}, {"locator/Folder/p", "locator"}, {"item/DOC#1", "entry"}, {"sum/in-folder/p/0", "accumulator"},
-		{"references/comment-author/USER#u1/PROFILE", "POST#p1/COMMENT#c1"},
-		{"parent/comment-author/USER#u1/PROFILE", "position"}, {"tasks", "comment-author/USER#u1/PROFILE"},
-		{"tasks", "refill/comment-author/USER#u1/PROFILE"},
-		{"parked", "comment-author/POST#p1/COMMENT#c1"}, {"parked", "record/1"}, {"parked", "contested:@Folder/p"},
-		{"parked", "contested:by-code/CODE#1"}, {"missing", "member-count"}, {"registry", "table"}, {"registry", "seeding"},
-		{"registry", "rule/member-count"}, {"sum/", ""}, {"", ""},
+		{"i/USER#u1/GROUP#g1", "e"}, {"i/a~" + strings.Repeat("0", 64), "e"},
+		{"sum/" + idOf("member-count") + "/GROUP#g1%2FMETADATA/0", "a"},
+		{"claims/" + idOf("by-code") + "/CODE#1", "claims"}, {"locator/Folder/p", "locator"}, {"i/DOC#1", "e"},
+		{"sum/" + idOf("in-folder") + "/p/0", "a"},
+		{"ref/" + idOf("comment-author") + "/USER#u1/PROFILE", "POST#p1/COMMENT#c1"},
+		{"parent/" + idOf("comment-author") + "/USER#u1/PROFILE", "position"}, {"tasks", idOf("comment-author") + "/USER#u1/PROFILE"},
+		{"tasks", "refill/" + idOf("comment-author") + "/USER#u1/PROFILE"},
+		{"parked", idOf("comment-author") + "/POST#p1/COMMENT#c1"}, {"parked", "record/1"}, {"parked", "contested:@Folder/p"},
+		{"parked", "contested:" + idOf("by-code") + "/CODE#1"}, {"missing", idOf("member-count")}, {"registry", "table"}, {"registry", "seeding"},
+		{"registry", "rule/" + idOf("member-count")}, {"sum/", ""}, {"", ""},
 	} {
 		for seed := range uint64(3) {
-			f.Add(key[0], key[1], "000001|", "member-count", "+1 GROUP#g1/METADATA", seed)
-			f.Add(key[0], key[1], "-1", "comment-author", "USER#u1/PROFILE", seed)
+			f.Add(key[0], key[1], "0-", idOf("member-count"), "*GROUP#g1/METADATA", seed)
+			f.Add(key[0], key[1], "-1", idOf("comment-author"), "USER#u1/PROFILE", seed)
 		}
 	}
 	social, socialEngine := auditOfNothing(f, socialRules)

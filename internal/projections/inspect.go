@@ -36,6 +36,7 @@ type Inspection struct {
 	Tasks       []InspectedTask
 	Parked      map[string]int // how many by code
 	Missing     []state.RecordedMissing
+	Budgets     []state.RecordedBudget // of processes whose work waits, or did a minute ago
 }
 
 // InspectedRule is a rule as it is registered.
@@ -85,6 +86,9 @@ func Inspect(ctx context.Context, client table.InspectClient, stateTable string)
 		return nil, err
 	}
 	if found.Parked, err = rd.inspectParked(ctx); err != nil {
+		return nil, err
+	}
+	if found.Budgets, err = rd.inspectBudgets(ctx); err != nil {
 		return nil, err
 	}
 	found.Missing, err = sightings.ReadRecorded(ctx, rd.reader, rd.planner)
@@ -160,11 +164,26 @@ func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, er
 func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
 	tasks, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
-	for _, t := range tasks {
-		if !t.Parent.Former { // otherwise the worker of tasks ends it
-			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children, Since: t.Since})
+	for i, t := range tasks {
+		listed := slices.ContainsFunc(tasks[:i], t.IsOfFanOut) // by a range, or for one
+		if !t.Parent.Former && !listed {                       // otherwise the worker of tasks ends it
+			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: lookedAt(t, tasks), Since: t.Since})
 		}
 	}
+	return found, err
+}
+
+func (rd *ruleReader) inspectBudgets(ctx context.Context) (found []state.RecordedBudget, err error) {
+	c := table.NewExpression()
+	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.BudgetPartition)), c)
+	err = rd.reader.QueryPages(ctx, "reading what waits for budgets", in, func(rows []table.Row) error {
+		for _, r := range rows {
+			if b, fresh := state.ReadBudget(r, time.Now()); fresh {
+				found = append(found, b)
+			}
+		}
+		return nil
+	})
 	return found, err
 }
 

@@ -63,7 +63,7 @@ func TestInspectionTellsHowFarRulesAre(t *testing.T) {
 	}
 
 	w.seedUntil(func(e *Engine, op string) bool {
-		return op == "Scan" && e.planner.ByID("member-count").Live.Load()
+		return op == "Scan" && e.planner.ByID(idOf("member-count")).Live.Load()
 	})
 	found = w.inspect()
 	if found.Live() || found.Seeding == nil || found.Seeding.Phase != "show" {
@@ -113,10 +113,10 @@ func TestInspectionNamesRulesByTheirNameNow(t *testing.T) {
 		found[r.Name] = r
 	}
 	renamed, fresh := found["posts-comments"], found["comment-count"]
-	if renamed.ID != "comment-count" || !renamed.Live || renamed.Epoch != 1 {
+	if renamed.ID != idOf("comment-count") || !renamed.Live || renamed.Epoch != 1 {
 		t.Errorf("the renamed rule is %+v", renamed)
 	}
-	if fresh.ID != "comment-count-2" || fresh.Live || fresh.Epoch != 2 {
+	if fresh.ID != idOf("comment-count-2") || fresh.Live || fresh.Epoch != 2 {
 		t.Errorf("the new rule is %+v", fresh)
 	}
 	if fresh.Fingerprint == renamed.Fingerprint || fresh.Fingerprint == "" {
@@ -182,7 +182,7 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 	if err != nil || len(listed.TableNames) != 1 {
 		t.Errorf("the tables are %v, %v", listed, err)
 	}
-	if err := table.New(w.sim, nil, "app", "app-dynamill").CreateStateTable(w.ctx); err != nil {
+	if err := table.New(w.sim, "app", "app-dynamill").CreateStateTable(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	expect("state table app-dynamill is empty")

@@ -152,7 +152,7 @@ func TestALateDeletionOfAChildDropsItsReference(t *testing.T) {
 	w.put(comment("c1", change.Item{"userId": s("u1")}))
 	references := func() (n int) {
 		for _, it := range w.scan("app-dynamill") {
-			if strings.HasPrefix(it.Lookup("pk").Text(), "references/") {
+			if strings.HasPrefix(it.Lookup("pk").Text(), "ref/") {
 				n++
 			}
 		}
@@ -210,6 +210,7 @@ func TestAKeyThatNoItemCanHaveHoldsUpNothing(t *testing.T) {
 func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 	w, open := crowd(t)
 	e := open(w.sim)
+	hurries(e)
 	from := w.drain(e, 0)
 	user := change.Key{Partition: "USER#u1", Sort: "PROFILE"}
 	spoil := func() {
@@ -229,7 +230,7 @@ func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.workPiece(w.ctx, tasks[0]); err != nil {
+	if err := e.workPiece(w.ctx, tasks[0], tasks); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.named("Ann"); n != 10 {

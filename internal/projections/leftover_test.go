@@ -29,11 +29,11 @@ func TestAnItemThatBecomesAnotherEntityLosesWhatTheFormerOnesRulesWrote(t *testi
 			w.drain(e, from)
 			w.expect(doc, "ownerName", step.ownerName)
 			w.expect(doc, "authorName", step.authorName)
-			w.expect(doc, "_dm_owner-name", change.Value{})
+			w.expect(doc, stampOf("owner-name"), change.Value{})
 			w.expectNoDrift()
 			w.drain(e, 0) // once more
 			w.expect(doc, "authorName", step.authorName)
-			w.expect(doc, "_dm_owner-name", change.Value{})
+			w.expect(doc, stampOf("owner-name"), change.Value{})
 		})
 	}
 }
@@ -50,5 +50,5 @@ func TestWhatTheApplicationWritesOnAnItemThatChangedItsEntityIsLeft(t *testing.T
 	w.update(doc, change.Item{"ownerName": s("Zoe")})
 	w.drain(e, from)
 	w.expect(doc, "ownerName", s("Zoe"))
-	w.expect(doc, "_dm_owner-name", change.Value{})
+	w.expect(doc, stampOf("owner-name"), change.Value{})
 }

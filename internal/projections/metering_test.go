@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"testing"
+	"testing/synctest"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
@@ -26,31 +26,6 @@ rules:
   user-comments:  { count: Comment, as: User.commentCount, by: userId }
 `
 
-// recordedLimiter adds up what was waited for and what was paid.
-type recordedLimiter struct {
-	mu             sync.Mutex
-	waited, paid   int
-	refusal        error
-	waits, overdue int
-}
-
-func (l *recordedLimiter) Wait(_ context.Context, units int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waited += units
-	l.waits++
-	return l.refusal
-}
-
-func (l *recordedLimiter) Pay(units int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.paid += units
-	if units <= 0 {
-		l.overdue++
-	}
-}
-
 func (w *world) writeComments() {
 	w.put(change.Item{"pk": s("USER#u1"), "sk": s("PROFILE"), "name": s("Ann")})
 	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
@@ -67,9 +42,13 @@ func totals(all []RuleStats) (writes int64, units float64) {
 }
 
 func TestEveryWriteUnitIsCountedForARuleAndPaid(t *testing.T) {
+	synctest.Test(t, countWriteUnits) // in which no time passes, so that the budget shows every unit
+}
+
+func countWriteUnits(t *testing.T) {
 	w := newWorld(t, meteredRules)
-	limiter := &recordedLimiter{}
-	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, meteredRules), Limiter: limiter})
+	const budget = 1e9
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, meteredRules), Budget: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +57,7 @@ func TestEveryWriteUnitIsCountedForARuleAndPaid(t *testing.T) {
 	}
 	w.writeComments()
 	_, before := totals(e.RuleStats())
-	waited, paid, usage := limiter.waited, limiter.paid, w.sim.Usage()
+	left, usage := e.tables.Budget.Left(budget), w.sim.Usage()
 	w.drain(e, 0)
 	w.expectNoDrift()
 	used := w.sim.Usage().Sub(usage).WriteUnits
@@ -87,9 +66,8 @@ func TestEveryWriteUnitIsCountedForARuleAndPaid(t *testing.T) {
 	if math.Abs(after-before-used) > 1e-6 || used == 0 {
 		t.Errorf("the rules are charged %.3f write units, the tables %.3f", after-before, used)
 	}
-	if got := float64(limiter.waited - waited + limiter.paid - paid); got != used || limiter.paid == paid || limiter.overdue > 0 {
-		t.Errorf("waited for %d and paid %d write units (%d times nothing), used %.0f", limiter.waited-waited, limiter.paid-paid, limiter.overdue,
-			used)
+	if got := left - e.tables.Budget.Left(budget); got != int(used) {
+		t.Errorf("%d write units are charged to the budget, used %.0f", got, used)
 	}
 	byName := map[string]RuleStats{}
 	for _, r := range e.RuleStats() {
@@ -117,10 +95,10 @@ func TestRulesThatWroteNothingHaveStats(t *testing.T) {
 	}
 }
 
-func TestALimiterThatEndsLeavesTheRecordsUndone(t *testing.T) {
+// Work that waits for the budget ends with its context, and leaves the items as they are.
+func TestWorkThatWaitsForBudgetEndsUndone(t *testing.T) {
 	w := newWorld(t, meteredRules)
-	limiter := &recordedLimiter{}
-	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, meteredRules), Limiter: limiter})
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, meteredRules), Budget: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,15 +106,20 @@ func TestALimiterThatEndsLeavesTheRecordsUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.writeComments()
-	limiter.refusal, limiter.waits = context.Canceled, 0
+	e.tables.Budget.Spend(1, true)
+	e.tables.Budget.Spend(1e6, true) // beyond what is left, and beyond the share of background work
 	usage := w.sim.Usage()
-	done, err := e.Process(w.ctx, w.records())
-	if !errors.Is(err, context.Canceled) || done == len(w.records()) && len(w.records()) > 0 {
-		t.Errorf("done %d: %v", done, err)
+	ctx, cancel := context.WithCancel(w.ctx)
+	cancel()
+	keys := []change.Key{{Partition: "POST#p1", Sort: "COMMENT#1"}}
+	if err := errors.Join(e.Rederive(ctx, keys), e.Work(ctx, "derive/1/0", keys)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
 	}
-	if used := w.sim.Usage().Sub(usage).WriteUnits; used != 0 || limiter.waits == 0 {
-		t.Errorf("%.0f write units were used after %d refusals", used, limiter.waits)
+	if used := w.sim.Usage().Sub(usage).WriteUnits; used != 0 {
+		t.Errorf("%.0f write units were used", used)
 	}
+	w.drain(e, 0) // the stream's records do not wait
+	w.expectNoDrift()
 }
 
 func TestRefusalsAreCountedForWhatTheySay(t *testing.T) {

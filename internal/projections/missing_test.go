@@ -290,14 +290,14 @@ func TestFormerRuleLeavesNoMissingTargets(t *testing.T) {
 		slices.Sort(ids)
 		return ids
 	}
-	if diff := cmp.Diff([]string{"comments", "likes", "lines", "title"}, rows()); diff != "" {
+	if diff := cmp.Diff([]string{"comments", "likes", "lines", "title"}, w.spelled(rows())); diff != "" {
 		t.Fatalf("rows, want (-) and there (+):\n%s", diff)
 	}
 	without, _, _ := strings.Cut(missingRules, "  lines:")
 	if err := w.changing(without, nil).Seed(w.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"comments", "likes", "title"}, rows()); diff != "" {
+	if diff := cmp.Diff([]string{"comments", "likes", "title"}, w.spelled(rows())); diff != "" {
 		t.Errorf("rows after the rule is removed, want (-) and there (+):\n%s", diff)
 	}
 }

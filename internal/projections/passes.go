@@ -52,15 +52,18 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 	if over, err := p.IsOver(e.planner.Epoch); err != nil || over {
 		return err
 	}
-	return e.workPass(ctx, p, keys)
+	return e.background(replays).workPass(ctx, p, keys)
 }
 
 func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key) error {
+	var do func([]change.Key) error
 	switch p.Phase {
 	case state.PhaseDerive:
 		return e.rederivePage(ctx, p, keys, e.planner.Derives, plan.Sources)
 	case state.PhaseShow:
-		return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planShow(ctx, p, keys) })
+		do = func(keys []change.Key) error {
+			return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planShow(ctx, p, keys) })
+		}
 	case state.PhaseRederive:
 		concerns, err := p.Concerns(e.planner.Set)
 		if err != nil {
@@ -68,11 +71,17 @@ func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key
 		}
 		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
 	case state.PhaseClean:
-		return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planClean(ctx, keys) })
+		do = func(keys []change.Key) error {
+			return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planClean(ctx, keys) })
+		}
 	case state.PhaseSweep:
-		return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
+		do = func(keys []change.Key) error {
+			return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
+		}
+	default:
+		return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
 	}
-	return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
+	return e.inPieces(ctx, keys, do)
 }
 
 // rederivePage rederives the items of a page that concern a pass, and counts all of them: an item
@@ -87,7 +96,8 @@ func (e *Engine) rederivePage(ctx context.Context, p seeding.Pass, keys []change
 			e.planner.SeeKey(&seen.Items, k)
 		}
 	}
-	if err := e.rederive(ctx, wanted, sc, nil, &seen); err != nil {
+	err := e.inPieces(ctx, wanted, func(keys []change.Key) error { return e.rederive(ctx, keys, sc, nil, &seen) })
+	if err != nil {
 		return err
 	}
 	e.seen.AddPage(p.String(), seen, len(e.planner.Set.Rules))

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +108,7 @@ func TestOccupiedPlaceIsLeftAloneAndParked(t *testing.T) {
 		if err := e.Rederive(w.ctx, []change.Key{post, card}); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.RetryParked(w.ctx, occupiedID); err != nil {
+		if err := e.RetryParked(w.ctx, parkedID(occupiedID)); err != nil {
 			t.Fatal(err)
 		}
 		check()
@@ -151,6 +152,43 @@ func TestPlaceThatBecomesTheTargetsEntityIsAdopted(t *testing.T) {
 		w.drain(e, from)
 		w.expectTrue()
 	})
+}
+
+// An adopted item becomes one of another entity. In the same write or before, the application overwrites
+// or removes one mirrored attribute: that one is the application's, the other is still the rule's.
+func TestOverwrittenAttributeStaysOnBecomingAnotherEntity(t *testing.T) {
+	for name, writes := range map[string][]change.Item{
+		"in one write":    {{"kind": s("credit"), "title": s("own")}},
+		"before":          {{"title": s("own")}, {"kind": s("credit")}},
+		"removed with it": {{"kind": s("credit"), "title": {}}},
+	} {
+		for _, byScan := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by a scan: %v", name, byScan), func(t *testing.T) {
+				eachCard(t, func(t *testing.T, w *world, e *Engine) {
+					w.put(change.Item{"pk": s(card.Partition), "sk": s(card.Sort), "kind": s("card"), "number": s("4242")})
+					w.putPost("A", nil)
+					from := w.drain(e, 0)
+					own := change.Item{"kind": s("credit"), "number": s("4242")}
+					for _, write := range writes {
+						w.update(card, write)
+						if title := write["title"]; title.Kind() != change.KindAbsent {
+							own["title"] = title
+						}
+					}
+					if byScan { // before the record comes
+						if err := e.Rederive(w.ctx, []change.Key{post, card}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					w.drain(e, from)
+					w.expectOnly(card, own)
+					w.expectUnstamped(card)
+					w.expectParked(e, occupiedID)
+					w.expectTrue()
+				})
+			})
+		}
+	}
 }
 
 func TestAdoptedItemIsNeverDeleted(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 // from the items themselves. It is safe beside live records in any order: the
 // ledger entry is read before the item, and swapped only if it has not moved.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
-	return e.rederive(ctx, keys, plan.Everything, nil, nil)
+	worker := e.background(repairs)
+	return worker.inPieces(ctx, keys, func(keys []change.Key) error { return worker.rederive(ctx, keys, plan.Everything, nil, nil) })
 }
 
 // RederiveRecords is for records that cannot be applied: their images could not be

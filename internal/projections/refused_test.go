@@ -37,7 +37,7 @@ func (w *world) parkedWith(e *Engine, code string) []string {
 			ids = append(ids, p.ID)
 		}
 	}
-	return ids
+	return w.spelled(ids)
 }
 
 func TestAWinnerTooLargeForItsMirrorItemParksAndTheRestGoesOn(t *testing.T) {
@@ -106,7 +106,7 @@ func TestEffectsThatCannotBeTakenBackAreParkedAndBlockNothing(t *testing.T) {
 	w.drain(e, from)
 	for range 2 { // one retry makes room for the other
 		for _, id := range w.parkedWith(e, "write.rejected") {
-			if err := e.RetryParked(w.ctx, id); err != nil && !errors.Is(err, ErrNotParked) {
+			if err := e.RetryParked(w.ctx, parkedID(id)); err != nil && !errors.Is(err, ErrNotParked) {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestARetryThatIsRejectedAgainStaysParked(t *testing.T) {
 	if len(ids) == 0 {
 		t.Fatal("a display that has no room is not parked")
 	}
-	if err := e.RetryParked(w.ctx, ids[0]); err != nil {
+	if err := e.RetryParked(w.ctx, parkedID(ids[0])); err != nil {
 		t.Fatal(err)
 	}
 	if after := w.parkedWith(e, "write.rejected"); !slices.Contains(after, ids[0]) {
@@ -178,7 +178,7 @@ func TestARetryThatIsRejectedAgainStaysParked(t *testing.T) {
 	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA"), "blob": s("small")})
 	w.drain(e, from)
 	for _, id := range w.parkedWith(e, "write.rejected") {
-		if err := e.RetryParked(w.ctx, id); err != nil {
+		if err := e.RetryParked(w.ctx, parkedID(id)); err != nil {
 			t.Fatal(err)
 		}
 	}

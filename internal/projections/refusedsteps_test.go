@@ -169,7 +169,7 @@ rules:
 	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
 	defer cancel()
 	n = 0
-	err := e.RetryParked(ctx, "cards/POST#1/META")
+	err := e.RetryParked(ctx, parkedID("cards/POST#1/META"))
 	t.Log(err, n)
 	if err != nil {
 		t.Error("never ends")
@@ -212,7 +212,7 @@ func TestStepsKeepTheAgreedEpoch(t *testing.T) {
 	t.Log("mine:", open(hook, new, epoch))
 	known := 0
 	for _, r := range w.scan("app-dynamill") {
-		if r["sk"].Text() == "rule/zz" || strings.HasSuffix(r["sk"].Text(), "zz") {
+		if r["pk"].Text() == "registry" && r["name"].Text() == "zz" {
 			known++
 			t.Log(r["sk"].Text(), r["state"].Text())
 			if r["state"].Text() != "seeding" {

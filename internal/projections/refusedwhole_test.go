@@ -99,7 +99,7 @@ func TestRetryBesideARefusedAmountEnds(t *testing.T) {
 	w.expectParked(e, "a-sum/LINE#1#q", "total/LINE#1#q")
 	ctx, cancel := context.WithTimeout(w.ctx, 3*time.Second)
 	defer cancel()
-	if err := e.RetryParked(ctx, "total/LINE#1#q"); err != nil {
+	if err := e.RetryParked(ctx, parkedID("total/LINE#1#q")); err != nil {
 		t.Errorf("the retry does not end: %v", err)
 	}
 }

@@ -56,6 +56,9 @@ func (w *world) expectNone(names ...string) {
 	w.t.Helper()
 	for _, item := range w.items() {
 		for _, name := range names {
+			if rule, ok := strings.CutPrefix(name, StampPrefix); ok {
+				name = stampOf(rule)
+			}
 			if v := item.Lookup(name); v.Kind() != change.KindAbsent {
 				w.t.Errorf("%s %s still has %s %q", item.Lookup(w.set.Table.PartitionKey).Text(), item.Lookup(w.set.Table.SortKey).Text(), name,
 					v.Text())
@@ -359,7 +362,7 @@ func TestWhatFormerRulesKeptInTheStateTableGoes(t *testing.T) {
 	if got := w.inspect(); len(got.Tasks) != 0 || got.Live() {
 		t.Errorf("inspected: %+v", got)
 	}
-	if err := ne.RetryParked(w.ctx, "comment-score/POST#p1/COMMENT#bad"); err != nil {
+	if err := ne.RetryParked(w.ctx, parkedID("comment-score/POST#p1/COMMENT#bad")); err != nil {
 		t.Fatal(err)
 	}
 	w.expectParked(ne, "comment-author/POST#p1/COMMENT#bad")

@@ -95,7 +95,7 @@ func TestWhoOnlyAttachesRenamesNothing(t *testing.T) {
 	}
 	name := func() string {
 		for _, row := range w.scan("app-dynamill") {
-			if row["pk"].Text() == "registry" && row["sk"].Text() == "rule/n" {
+			if row["pk"].Text() == "registry" && row["sk"].Text() == "rule/"+idOf("n") {
 				return row["name"].Text()
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // ruleHistory is a table whose rules change under way, while workers of older rules
@@ -298,7 +299,7 @@ func histories(n int) int {
 }
 
 func TestRulesChangeWhileOlderWorkersSleepAndCrash(t *testing.T) {
-	for seed := range histories(60) {
+	for seed := range histories(worldsize.Of(60, 12)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			about := []tale{socialTale(), oddTale()}[seed%2]

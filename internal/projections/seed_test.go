@@ -104,7 +104,7 @@ func TestAShowScanThatAChangeOfTheRulesCutOffIsDoneAgain(t *testing.T) {
 			f := &faulty{Client: w.sim, around: passAll}
 			dying := w.engine(f)
 			f.around = func(op string, pass func() error) error {
-				if op == "Scan" && dying.planner.ByID("member-count").Live.Load() {
+				if op == "Scan" && dying.planner.ByID(idOf("member-count")).Live.Load() {
 					return errCrash
 				}
 				return pass()

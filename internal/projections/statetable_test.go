@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,9 +24,9 @@ func (w *world) stateTableExpires() bool {
 func TestAStartThatCrashedBeforeTheStateTableExpiresIsMadeGoodByTheNext(t *testing.T) {
 	for after := range 8 {
 		w := newWorld(t, socialRules)
-		calls := 0
+		calls := atomic.Int64{} // the table is described while the state table is read
 		f := &faulty{Client: w.sim, around: func(_ string, pass func() error) error {
-			if calls++; calls > after {
+			if calls.Add(1) > int64(after) {
 				return errCrash
 			}
 			return pass()

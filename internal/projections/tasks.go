@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -17,6 +19,18 @@ import (
 // task, and how many a task writes between two places of its cursor: what a crash
 // does again.
 const fanOutMaxDefault = 1000
+
+// rangesMinDefault is how many children of a fan-out one worker looks at. Those behind them are cut into ranges, each a
+// quarter as large, which all workers take side by side.
+const rangesMinDefault = 10_000
+
+// heldPause is how long a worker waits that finds only tasks which other workers hold. A worker that waits for its budget
+// leaves a task to others for as long.
+const heldPause = time.Second
+
+// listedAgain is the part of the tasks of which a worker works off a piece until it lists them again: some of the
+// others have moved by then.
+const listedAgain = 4
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
 func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
@@ -35,7 +49,8 @@ func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
 }
 
 // workPiece works off the next piece of a task. A task of which no rule in force asks for anything ends.
-func (e *Engine) workPiece(ctx context.Context, t state.Task) error {
+// all are the tasks among which it was found; it keeps up how many children each has looked at.
+func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) error {
 	if t.Torn != nil {
 		return t.Torn
 	}
@@ -43,40 +58,78 @@ func (e *Engine) workPiece(ctx context.Context, t state.Task) error {
 	if t.Parent.Former || !postpones {
 		return e.host.EndTask(ctx, t)
 	}
-	return postponer.WorkPiece(ctx, e.host, t, func(t state.Task) {
-		if e.taskProgress != nil {
-			e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.Children})
-		}
+	worker := e.background(fanOuts).host
+	return e.host.HoldTask(ctx, t, func(ctx context.Context, t state.Task) error {
+		return postponer.WorkPiece(ctx, worker, t, func(t state.Task) {
+			for i := range all {
+				if all[i].Row == t.Row {
+					all[i].Children = t.Children
+				}
+			}
+			if e.taskProgress != nil {
+				e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: lookedAt(t, all)})
+			}
+		})
 	})
 }
+
+// lookedAt counts the children that the fan-out of a task has looked at, in all its ranges.
+func lookedAt(t state.Task, all []state.Task) (children int) {
+	for _, o := range all {
+		if o.IsOfFanOut(t) {
+			children += o.Children + o.RangesChildren
+		}
+	}
+	return children
+}
+
+// isDue reports whether a worker may begin with a task: all of it is not yet done, or only the end is left, behind its ranges.
+func isDue(t state.Task, all []state.Task) bool {
+	return !t.Done || !slices.ContainsFunc(all, func(o state.Task) bool { return o.Range > 0 && o.IsOfFanOut(t) })
+}
+
+// TasksFound rises whenever WorkTasks finds a task. If it stays the same during a call, no worker that
+// this call could see has written to a child.
+func (e *Engine) TasksFound() int64 { return e.tasksFound.Load() }
 
 // WorkTasks works off what large fan-outs have left, piece by piece and in
 // turns, until nothing is left, and returns how many pieces it did. It may be
 // stopped by its context at any time, run in several processes, and beside
-// records: what a crash leaves, the next call takes up. A task that fails holds
-// up no other one; the error says which failed.
+// records: what a crash leaves, a later call takes up, at the latest after state.TaskTerm. While other workers
+// hold all tasks that are left, it waits for them. A task that fails holds up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
-	for {
-		tasks, err := e.readTasks(ctx)
+	for turn := e.suffix; ; turn++ { // not every worker at the same task
+		all, err := e.readTasks(ctx)
 		if err != nil {
 			return pieces, ended(err)
 		}
-		tasks = slices.DeleteFunc(tasks, func(t state.Task) bool { return failed[t.Row] != nil })
-		if len(tasks) == 0 {
+		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
+		if len(due) == 0 {
 			return pieces, ended(nil)
 		}
-		for i := range tasks {
-			t := tasks[(i+e.suffix)%len(tasks)] // not every worker at the same one
-			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t) }); {
+		e.tasksFound.Add(1)
+		free := slices.DeleteFunc(due, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })
+		first, moved := turn%max(1, len(free)), 0
+		some := (len(free) + listedAgain - 1) / listedAgain
+		for i := range some {
+			t := free[(first+i)%len(free)]
+			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t, all) }); {
 			case err == nil:
 				pieces++
+				e.host.Counters.TaskPieces.Add(1)
 			case errors.Is(err, host.ErrTaskMoved):
+				moved++
 			case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
 				return pieces, ended(err)
 			default:
 				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
+			}
+		}
+		if moved == some || e.host.Waits(fanOuts) {
+			if err := pace.Sleep(ctx, heldPause); err != nil {
+				return pieces, ended(err)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestALedgerEntryThatIsNoneIsNamedWithItsRemedy(t *testing.T) {
 	w.social()
 	e := w.seeded()
 	from := w.drain(e, 0)
-	w.tear(state.EntryPrefix+"USER#u1/GROUP#", "at")
+	w.tear(state.EntryPrefix+"USER#u1/GROUP#", "a")
 	member := change.Key{Partition: "USER#u1", Sort: "GROUP#g0"}
 	w.update(member, change.Item{"role": s("other")})
 	_, applied := e.Process(w.ctx, w.records()[from:])
@@ -54,7 +54,7 @@ func TestADanglingReferenceWithoutItsPositionHoldsUpNothing(t *testing.T) {
 			w.delete(change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()})
 		}
 	}
-	w.tear("references/", "at")
+	w.tear("ref/", "a")
 	from := len(w.records())
 	w.update(change.Key{Partition: "USER#u1", Sort: "PROFILE"}, change.Item{"name": s("Changed")})
 	w.drain(e, from)

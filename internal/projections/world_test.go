@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -268,6 +270,48 @@ func (w *world) expectNoDrift() {
 	for _, d := range oracle.Drift(w.set, w.items()) {
 		w.t.Error(d)
 	}
+}
+
+// idOf is the registry's id of a rule by its name; "name-2" is the second rule of this name.
+func idOf(name string) string { return registry.FreeID(name, map[string]bool{}) }
+
+// stampOf is the attribute that holds a rule's stamp.
+func stampOf(name string) string { return StampPrefix + idOf(name) }
+
+// parkedID is the id of what is parked, given with the rule's name instead of its id.
+func parkedID(text string) string {
+	name, rest, _ := strings.Cut(text, "/")
+	bare, contested := strings.CutPrefix(name, "contested:")
+	switch {
+	case strings.HasPrefix(bare, "@"):
+		return text
+	case contested:
+		return "contested:" + idOf(bare) + "/" + rest
+	}
+	return idOf(bare) + "/" + rest
+}
+
+// spelled are ids of what is parked with the rules' names instead of their ids, sorted.
+func (w *world) spelled(ids []string) []string {
+	w.t.Helper()
+	names := map[string]string{}
+	for _, row := range w.scan("app-dynamill") {
+		if id, ok := strings.CutPrefix(row["sk"].Text(), "rule/"); ok && row["pk"].Text() == "registry" {
+			names[id] = row["name"].Text()
+		}
+	}
+	for i, text := range ids {
+		prefix, rest := "", text
+		if bare, contested := strings.CutPrefix(text, "contested:"); contested {
+			prefix, rest = "contested:", bare
+		}
+		id, behind, _ := strings.Cut(rest, "/")
+		if names[id] != "" {
+			ids[i] = prefix + names[id] + rest[len(rest)-len(behind)-min(len(rest)-len(id), 1):]
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // putState writes a row of the state table.

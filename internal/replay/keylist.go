@@ -173,6 +173,15 @@ func (f keyForm) parts(name string, in io.Reader) ([]keyPart, error) {
 	return parts, nil
 }
 
+// ParseKey reads one key in either form that a line of a list has.
+func ParseKey(text string, names KeyNames) (change.Key, error) {
+	form := keyForm{names}
+	if strings.TrimSpace(text) == "" {
+		return change.Key{}, fmt.Errorf("it is empty: want %s", form)
+	}
+	return form.key([]byte(text))
+}
+
 // keyForm reads the keys of a table as people write them.
 type keyForm struct{ names KeyNames }
 

@@ -110,6 +110,29 @@ func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
 	return r.Target.otherKey(&r.join, r.Source, m, img)
 }
 
+// ParentTexts returns the texts of the attributes by which a child of this key refers to a parent. It reports false if the
+// keys do not say that the child can.
+func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
+	var theirs, ours [VariablesMax]string
+	if !r.Source.shape.Match(parent, &theirs) || !r.Target.shape.Match(child, &ours) {
+		return nil, false
+	}
+	texts := map[string]string{}
+	for slot, from := range r.join.Fill {
+		if from.IsVariable() {
+			if ours[from.Slot] != theirs[slot] {
+				return nil, false
+			}
+			continue
+		}
+		if was, twice := texts[from.Attribute]; twice && was != theirs[slot] {
+			return nil, false
+		}
+		texts[from.Attribute] = theirs[slot]
+	}
+	return texts, true
+}
+
 // TargetKey returns the key of the target item that a source item refers to; false
 // if it refers to none. The error is an *ItemError.
 func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {

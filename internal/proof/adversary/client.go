@@ -114,6 +114,12 @@ func (c *client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return through(ctx, c, "TransactWriteItems", in, c.crew.Sim.TransactWriteItems)
 }
 
+// BatchExecuteStatement is the SDK client's method.
+func (c *client) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	return through(ctx, c, "BatchExecuteStatement", in, c.crew.Sim.BatchExecuteStatement)
+}
+
 // DescribeStream is the SDK client's method.
 func (c *client) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
 	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {

@@ -118,7 +118,7 @@ func (c *Crew) start(drain bool) *Worker {
 // hire has a new worker do something.
 func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	c.started++
-	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{})}
+	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{}), taskKept: make(chan struct{}, 1)}
 	w.name = c.freeName(w)
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -48,6 +48,12 @@ func describe(op string, input any) string {
 			parts = append(parts, "\n      "+describePart(w))
 		}
 		return op + strings.Join(parts, "")
+	case *dynamodb.BatchExecuteStatementInput:
+		var parts []string
+		for _, st := range in.Statements {
+			parts = append(parts, "\n      "+statement(st))
+		}
+		return op + strings.Join(parts, "")
 	case *dynamodbstreams.GetShardIteratorInput:
 		return fmt.Sprintf("%s %s %s %s", op, aws.ToString(in.ShardId), in.ShardIteratorType, aws.ToString(in.SequenceNumber))
 	case *dynamodbstreams.GetRecordsInput:
@@ -76,6 +82,15 @@ func describePart(w ddb.TransactWriteItem) string {
 		return "check " + place(c.TableName, c.Key) + condition(c.ConditionExpression, c.ExpressionAttributeNames, c.ExpressionAttributeValues)
 	}
 	return "nothing"
+}
+
+// statement is a statement with its parameters in their places.
+func statement(st ddb.BatchStatementRequest) string {
+	text := aws.ToString(st.Statement)
+	for _, p := range st.Parameters {
+		text = strings.Replace(text, "?", value(p), 1)
+	}
+	return text
 }
 
 func wanted(requests map[string]ddb.KeysAndAttributes) []string {

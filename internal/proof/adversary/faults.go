@@ -117,7 +117,7 @@ func isStreamCall(op string) bool {
 
 func isWrite(op string) bool {
 	switch op {
-	case "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems":
+	case "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchExecuteStatement":
 		return true
 	}
 	return false

@@ -161,8 +161,12 @@ func (c *Crew) carryOut(call *Call) {
 // isPoll reports whether a call is made over and over where nothing is left to do.
 func (c *Crew) isPoll(call *Call) bool {
 	text := call.String()
-	return isStreamCall(call.Op) || strings.Contains(text, c.World.LeaseTable) || strings.HasSuffix(text, " pk = tasks")
+	return isStreamCall(call.Op) || strings.Contains(text, c.World.LeaseTable) || strings.HasSuffix(text, " pk = tasks") ||
+		renewal.MatchString(text)
 }
+
+// renewal is a call with which a worker holds a task. Taking and saving one changes more.
+var renewal = regexp.MustCompile(`^UpdateItem \S+\(tasks/.*\) SET until = [0-9]+ IF `)
 
 func (c *Crew) answer(call *Call, fault Fault, err error) {
 	c.Log("%s: %s: %s", call.Worker, call, fault)

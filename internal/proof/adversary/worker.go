@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/streamreader"
@@ -29,6 +28,8 @@ type Worker struct {
 	engine *projections.Engine // once it reads the stream
 	ended  chan struct{}
 	err    error // valid once ended is closed
+
+	taskKept chan struct{} // holds a signal when this worker has left a task
 
 	// Changed by the conductor while all workers wait.
 	replay *replaying // that it works on, or
@@ -56,15 +57,15 @@ func (w *Worker) over() bool {
 
 // World is what a worker needs to know.
 type World struct {
-	Table, StateTable, LeaseTable string
-	StreamARN                     string
-	RuleFile                      string
-	HealsMax, FanOutMax           int   // 0: the engine's own bounds
-	PageMax                       int32 // items of a page of a scan at most; 0: as many as asked for
-	LeaseTerm                     time.Duration
-	LeasesTaken                   bool // an operator clears the leases of workers that crash or sleep
-	NoneStops                     bool // the lease term is so long that no worker stops because its own clock says so
-	Namesakes                     bool // a worker that starts takes the name of a dead one, and with it the leases
+	Table, StateTable, LeaseTable            string
+	StreamARN                                string
+	RuleFile                                 string
+	HealsMax, FanOutMax, BatchMin, RangesMin int   // 0: the engine's own bounds
+	PageMax                                  int32 // items of a page of a scan at most; 0: as many as asked for
+	LeaseTerm                                time.Duration
+	LeasesTaken                              bool // an operator clears the leases of workers that crash or sleep
+	NoneStops                                bool // the lease term is so long that no worker stops because its own clock says so
+	Namesakes                                bool // a worker that starts takes the name of a dead one, and with it the leases
 
 	Skews []time.Duration // by which the workers' wall clocks are ahead, in turns; none: all are right
 }
@@ -110,7 +111,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 	})
 	group.Go(func() error { return reader.Run(working) })
 	if world.FanOutMax > 0 {
-		group.Go(func() error { return workTasks(working, engine) })
+		group.Go(func() error { return w.workTasks(working, engine) })
 	}
 	return group.Wait()
 }
@@ -118,27 +119,36 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 // drainAll reads the stream to its end, until no task is left that would add to it.
 func drainAll(ctx context.Context, engine *projections.Engine, reader *streamreader.Reader) error {
 	for {
+		found := engine.TasksFound()
 		if err := reader.Drain(ctx); err != nil {
 			return err
 		}
-		if pieces, err := engine.WorkTasks(ctx); err != nil || pieces == 0 {
+		if _, err := engine.WorkTasks(ctx); err != nil || engine.TasksFound() == found {
 			return err
 		}
 	}
 }
 
-// tasksInterval is how often a worker looks for tasks.
+// tasksInterval is how often a worker looks for tasks of other workers.
 const tasksInterval = 40 * time.Second
 
-func workTasks(ctx context.Context, engine *projections.Engine) error {
-	for {
+// workTasks works off tasks until ctx ends, at once those of this worker.
+func (w *Worker) workTasks(ctx context.Context, engine *projections.Engine) error {
+	for ctx.Err() == nil {
+		select { // a signal that comes with the end of the pause must not lead to two looks, or to one, by chance
+		case <-w.taskKept:
+		default:
+		}
 		if _, err := engine.WorkTasks(ctx); err != nil {
 			return err
 		}
-		if pace.Sleep(ctx, tasksInterval) != nil {
-			return nil
+		select {
+		case <-ctx.Done():
+		case <-w.taskKept:
+		case <-time.After(tasksInterval):
 		}
 	}
+	return nil
 }
 
 // open opens an engine that has loaded the rules itself, as every process does.
@@ -154,7 +164,14 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 func (w *Worker) config(world World, set *rules.Set) projections.Config {
 	return projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
-		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, Now: w.clock(world),
+		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, BatchMin: world.BatchMin,
+		RangesMin: world.RangesMin, Now: w.clock(world),
+		TaskKept: func() {
+			select {
+			case w.taskKept <- struct{}{}:
+			default:
+			}
+		},
 	}
 }
 

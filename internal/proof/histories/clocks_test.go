@@ -17,7 +17,7 @@ func lateCount() schedule {
 			puts(group), puts(membership), step(Rest, Delete, membership), befalls(adversary.Slept), befalls(adversary.Woke),
 			{Turns: Rest, Kind: Judge},
 		},
-		strikes: []adversary.Strike{at(`^TransactWriteItems\n.*item/USER`, 0, adversary.Froze)},
+		strikes: []adversary.Strike{at(`^TransactWriteItems\n.*i/USER`, 0, adversary.Froze)},
 	}
 }
 

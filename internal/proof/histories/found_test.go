@@ -31,7 +31,7 @@ func foundSchedules() []schedule {
 				puts(userA + "old"), puts(comment + "a"), puts(userA + "newer"), puts(userA + "newest"), puts(later + "a"),
 				befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
 			},
-			strikes: []adversary.Strike{holds(`^Query app-dynamill .*references/author/USER#a`, 1)},
+			strikes: []adversary.Strike{holds(`^Query app-dynamill .*ref/[^/]*/USER#a`, 1)},
 		},
 		{
 			name: "a comment that could not name its user goes, and the record of that cannot be read", rules: names,

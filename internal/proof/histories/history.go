@@ -24,6 +24,8 @@ type History struct {
 	Scatter     bool // items of one partition key are spread over the shards
 	HealsMax    int  // 0: the engine's own bound
 	FanOutMax   int  // the same
+	BatchMin    int  // the same
+	RangesMin   int  // the same
 	Workers     int  // that are at work at the same time, unless faults have it otherwise
 	LeaseTerm   time.Duration
 	LeasesTaken bool            // an operator clears the leases of workers that crash or sleep
@@ -136,7 +138,10 @@ func Draw(seed uint64) *History {
 		h.FirstRules = fewerRules(r, h.Population.File)
 	}
 	if r := rand.New(rand.NewPCG(seed, 0x7461736b73)); r.IntN(3) == 0 {
-		h.FanOutMax = 1 + r.IntN(3)
+		h.FanOutMax, h.RangesMin = 1+r.IntN(3), r.IntN(4)
+	}
+	if r := rand.New(rand.NewPCG(seed, 0x6261746368)); r.IntN(4) != 0 {
+		h.BatchMin = 2
 	}
 	if r := rand.New(rand.NewPCG(seed, 0x77696c64)); r.IntN(2) == 0 {
 		h.Population = h.Population.Wild(r)
@@ -301,8 +306,10 @@ func (h *History) company() int {
 // String tells the history, for readers who want to know how it could go wrong.
 func (h *History) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, everything delivered again: %v\n",
-		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.Again)
+	fmt.Fprintf(&b,
+		"seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, ranges from %d, batches from %d, "+
+			"everything delivered again: %v\n",
+		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.RangesMin, h.BatchMin, h.Again)
 	fmt.Fprintf(&b, "rules are changed: %v, pages of scans: %d\n", h.Changing, h.PageMax)
 	fmt.Fprintf(&b, "%d workers, lease term %v, leases taken: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
 		h.Workers, h.LeaseTerm, h.LeasesTaken, h.Namesakes, h.Skews, h.company() > 0)

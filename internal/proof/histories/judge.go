@@ -84,7 +84,7 @@ func (l *life) goneLive(call *adversary.Call) {
 }
 
 // versionOf is an entry's version.
-func versionOf(row change.Item) string { return row["at"].Text() + row["rederived"].Text() }
+func versionOf(row change.Item) string { return row["a"].Text() + row["rederived"].Text() }
 
 // isEarly reports whether a due mark is one that stood when its rules went live.
 func (l *life) isEarly(state []change.Item, key change.Key) bool {

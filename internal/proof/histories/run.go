@@ -72,7 +72,7 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File),
-		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax,
+		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax, BatchMin: h.BatchMin, RangesMin: h.RangesMin,
 		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes,
 		Skews: h.Skews,
 	}
@@ -313,7 +313,7 @@ func (l *life) sweep() error {
 		keys = append(keys, l.Population.Key(it))
 	}
 	for _, row := range state {
-		if key, ok := strings.CutPrefix(row["pk"].Text(), "item/"); ok {
+		if key, ok := strings.CutPrefix(row["pk"].Text(), "i/"); ok {
 			if whole := row["item"].Text(); whole != "" { // the key of the row is cut
 				key = whole
 			}

@@ -108,7 +108,7 @@ func dueMarkSchedules() []schedule {
 	begin := []Step{puts("pk=TEAM#a, sk=INFO"), puts("pk=TEAM#c, sk=INFO"), moves("a")}
 	// The first try of a record that comes after a lost one is always in vain.
 	movedTo := func(team string, f adversary.Fault) adversary.Strike {
-		return at(`^TransactWriteItems\n      put app-dynamill \{.*\+1 TEAM#`+strings.ToLower(team), 1, f)
+		return at(`^TransactWriteItems\n      put app-dynamill \{.*\*TEAM#`+strings.ToLower(team), 1, f)
 	}
 	return []schedule{{
 		// The task goes from a to c, but the record says from b: of a it tells nothing. The

@@ -29,6 +29,16 @@ rules:
   by-code: { mirror: Doc, as: ByCode, by: code, attributes: [title] }
 `
 
+// cards has mirror items that can become items of another entity.
+const cards = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Visit: { key: { pk: "VISIT#${visitId}", sk: "INFO" } }
+  Card:  { key: { pk: "CARD#${code}",     sk: "INFO" }, match: { kind: card } }
+rules:
+  cards: { mirror: Visit, as: Card, by: code, attributes: [owner, price] }
+`
+
 const (
 	group      = "pk=GROUP#g, sk=METADATA"
 	membership = "pk=USER#a, sk=GROUP#g"
@@ -53,6 +63,14 @@ func ledgerSchedules() []schedule {
 			// a worker has seen either.
 			guard: "MirrorAdopted", name: "the application puts its own item over a mirror item whose source goes", rules: members,
 			steps: []Step{puts(group), puts(membership + ", role=x"), puts(member + ", role=own"), step(0, Delete, membership)},
+		},
+		{
+			// The engine has adopted the application's card. The card becomes a bill, and gets another price.
+			guard: "MirrorReleased", name: "an adopted item becomes another entity, and one mirrored attribute is overwritten", rules: cards,
+			steps: []Step{
+				puts("pk=CARD#c, sk=INFO, kind=card"), puts("pk=VISIT#v, sk=INFO, code=c, owner=ann, price=#1"),
+				step(Rest, Update, "pk=CARD#c, sk=INFO, kind=bill, price=#2"),
+			},
 		},
 		{
 			// A group is put back as it was read, stamp included, when it was deleted and the count has gone on.
@@ -88,13 +106,13 @@ func ledgerSchedules() []schedule {
 				puts(group), puts(membership),
 				step(Rest, Delete, membership), befalls(adversary.Woke),
 			},
-			strikes: []adversary.Strike{holds(`^BatchGetItem app-dynamill\(item/USER#a`, 0)},
+			strikes: []adversary.Strike{holds(`^BatchGetItem app-dynamill\(i/USER#a`, 0)},
 		},
 		{
 			// No number holds the difference, so that the contribution goes in two steps.
 			guard: "StepPosition", name: "a worker crashes between two steps of one move", rules: members,
 			steps:   []Step{puts(group), puts(membership + ", points=#1e40"), step(Rest, Put, membership+", points=#2.5")},
-			strikes: []adversary.Strike{at(`ADD value 2.5, members 1, operations 1`, 0, adversary.CrashedBefore)},
+			strikes: []adversary.Strike{at(`ADD value 2.5, members 1, ops 1`, 0, adversary.CrashedBefore)},
 		},
 		{
 			// A record fails, the checkpoint is written, and the worker crashes before it tries again.

@@ -40,6 +40,8 @@ func replaySchedules() []schedule {
 	// The reader of the stream is held up, and the replaying worker sleeps when it is about to count the membership.
 	overtaken := []adversary.Strike{holds(`^Process .*USER#a`, 0),
 		at(`^TransactWriteItems\n      put app-dynamill \{.*USER#a`, 0, adversary.Froze)}
+	const aTask = "pk=TASK#1, sk=INFO, teamId=a"
+	withEffort := changed(teamRules, "by: teamId", "by: teamId, where: has(effort)")
 	lastTicket := changed(lastOrder, "mirror: Order", "mirror: Ticket")
 	otherName := changed(names, "name as userName", "name as authorName")
 	return []schedule{
@@ -60,6 +62,15 @@ func replaySchedules() []schedule {
 			steps: []Step{
 				puts(group), puts(membership + ", role=banned"),
 				changes(changed(members, "as: Group.memberCount", `as: Group.memberCount, where: role != "banned"`)), judged,
+			},
+		},
+		{
+			// A worker with the former rules applies two records, of which the second takes the count back. They come
+			// again to one with the new rules, under which the second asks for nothing: the entry is ahead of the move.
+			guard: "AheadUnderOlder", name: "an entry is ahead of a record under older rules", first: withEffort, rules: teamRules,
+			steps: []Step{
+				puts("pk=TEAM#a, sk=INFO"), changes(teamRules),
+				puts(aTask + ", effort=#1"), step(0, Put, aTask), judged,
 			},
 		},
 		{

@@ -27,6 +27,7 @@ type schedule struct {
 	old       int    // so many steps are older than the stream
 	healsMax  int
 	fanOutMax int
+	rangesMin int
 	shards    int  // of the stream; 1 if 0
 	workers   int  // 1 if 0
 	taken     bool // a worker that sleeps works on when it wakes: its leases are taken, and it does not know
@@ -52,7 +53,7 @@ func (s schedule) history(t *testing.T) *History {
 	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
-		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax,
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin,
 		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
 	if s.taken {

@@ -48,7 +48,7 @@ func TestEveryGuardIsMissed(t *testing.T) {
 // isForm reports whether a problem breaks no promise: a row is not written as
 // docs/state-table.md says, or a schedule went another way.
 func isForm(problem string) bool {
-	return strings.Contains(problem, " at: want ") || strings.HasPrefix(problem, noCall)
+	return strings.Contains(problem, " a: want ") || strings.HasPrefix(problem, noCall)
 }
 
 func nameOf(h *History) string {

@@ -50,10 +50,10 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 		return
 	}
 	key := l.Population.Key(before)
-	context := change.Digest(l.incarnation(), change.String(key.String()), change.String(""))
+	context := l.contextOf(key, "")
 	for r, id := range l.registry().ids {
 		if l.single && w.RuleFile() == l.Population.File && r.MakesItems() &&
-			strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context+" ") {
+			strings.HasPrefix(before.Lookup(stampPrefix+id).Text(), context) {
 			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
 		}
 	}
@@ -106,21 +106,20 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	if is == was || is == "" {
 		return
 	}
-	oldContext, oldRest, _ := strings.Cut(was, " ")
-	context, rest, _ := strings.Cut(is, " ")
-	oldVersion, _, _ := strings.Cut(oldRest, " ")
-	version, _, _ := strings.Cut(rest, " ")
-	if oldContext == context && version < oldVersion {
+	old, _ := oracle.ReadStamp(was)
+	written, _ := oracle.ReadStamp(is)
+	same := old.Context == written.Context
+	if same && written.Version < old.Version {
 		l.problem("%s takes a step back: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	if r.HasParent() && oldContext == context && version == oldVersion {
+	if r.HasParent() && same && written.Version == old.Version {
 		l.problem("%s writes two states under one version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	if !r.HasParent() && oldContext == context && version == oldVersion && !l.drifts(r, before, before) && l.drifts(r, before, after) {
+	if !r.HasParent() && same && written.Version == old.Version && !l.drifts(r, before, before) && l.drifts(r, before, after) {
 		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
 	within, asked := askedOf(r, m, after)
-	if asked && context != change.Digest(l.incarnation(), change.String(key.String()), change.String(within)) {
+	if asked && written.Context != l.contextOf(key, within) {
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
 	}
 	shown := after.Lookup(r.Writes[0])
@@ -156,7 +155,11 @@ func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
 	return group, ok && err == nil
 }
 
-func (l *life) incarnation() change.Value { return l.row("registry", "table").Lookup("incarnation") }
+// contextOf is the context of a stamp on an item.
+func (l *life) contextOf(key change.Key, within string) string {
+	incarnation := l.row("registry", "table").Lookup("incarnation")
+	return oracle.ShortDigest(8, incarnation, change.String(key.String()), change.String(within))
+}
 
 func (l *life) isLive(id string) bool {
 	return l.row("registry", "rule/"+id).Lookup("state").Text() == "live"

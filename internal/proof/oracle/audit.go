@@ -84,7 +84,7 @@ type audit struct {
 	items  *table
 	rows   map[change.Key]change.Item // the state table, by pk and sk
 	keys   []change.Key               // of rows, sorted
-	epoch  string                     // the registry's rules epoch, as versions begin with it
+	epoch  int64                      // the registry's rules epoch
 	names  map[*rules.Rule]string     // rule ids
 	ids    map[string]*rules.Rule
 

@@ -247,7 +247,7 @@ func TestWhatDynamoDBRefusedMayStay(t *testing.T) {
 // TestAPositionExpiresUnderAChild shows what ExpiringPositions is for.
 func TestAPositionExpiresUnderAChild(t *testing.T) {
 	m := after(t, groupsRules, "USER#ada PROFILE name=Ada", "", "- USER#ada PROFILE", "", "NOTE#1 METADATA userId=ada")
-	want := []string{"parent/note-author/USER#ada/PROFILE"}
+	want := []string{"parent/" + RuleID("note-author") + "/USER#ada/PROFILE"}
 	var got []string
 	for _, d := range m.audit() {
 		got = append(got, d.Key.Partition)

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"strings"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -43,7 +42,7 @@ func (a *audit) copies() {
 			f.children = true
 			f.seen = max(f.seen, seen(item[stampPrefix+id]))
 			if !rule.Collection {
-				reference := stateKey("references/"+id+"/"+parent.String(), key.String())
+				reference := stateKey("ref/"+id+"/"+parent.String(), key.String())
 				child := change.Value{}
 				if reference.Sort != key.String() {
 					child = change.String(key.String())
@@ -52,11 +51,11 @@ func (a *audit) copies() {
 			}
 		}
 	}
-	a.compare("references/", references, func(id string, _ change.Item) bool {
+	a.compare("ref/", references, func(id string, _ change.Item) bool {
 		rule := a.ids[id]
 		return a.except[DanglingReferences] && rule != nil && rule.HasParent() && !rule.Collection
 	})
-	for _, key := range a.under("references/") {
+	for _, key := range a.under("ref/") {
 		a.version(key)
 	}
 	a.positions(families)
@@ -71,13 +70,8 @@ type family struct {
 
 // seen is the position in a stamp's version; "" if it was written without one.
 func seen(stamp change.Value) string {
-	words := strings.Fields(stamp.Text())
-	if len(words) != 3 {
-		return ""
-	}
-	_, position, _ := strings.Cut(words[1], "|")
-	position, _, _ = strings.Cut(position, "!") // behind it: how often the child was filled since
-	return position
+	s, _ := ReadStamp(stamp.Text())
+	return s.place
 }
 
 // positions checks that no parent's position is behind what its children tell
@@ -85,9 +79,9 @@ func seen(stamp change.Value) string {
 func (a *audit) positions(families map[change.Key]*family) {
 	for key, f := range families {
 		row, ok := a.rows[key]
-		_, position, _ := strings.Cut(row["at"].Text(), "|")
+		_, position, _, _ := cutVersion(row["a"].Text())
 		if f.seen != "" && position < f.seen {
-			a.differs(f.rule, key, "at", change.String(f.seen), row["at"])
+			a.differs(f.rule, key, "a", change.String(f.seen), row["a"])
 		}
 		if ok && row["ttl"].Kind() != change.KindAbsent && (f.alive || f.children) && !a.except[ExpiringPositions] {
 			a.differs(f.rule, key, "ttl", change.Value{}, row["ttl"])

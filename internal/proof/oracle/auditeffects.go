@@ -92,12 +92,17 @@ func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
 			for i, name := range rule.Writes {
 				values[i] = mirror.Attributes[name]
 			}
-			return "=" + change.Digest(values...) + " " + mirror.Key.String()
+			return "=" + ShortDigest(8, values...) + " " + mirror.Key.String()
 		})
 	}
 	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
 	return effectText(ok && (!c.Amount.IsZero() || tallyOf(rule).zeroCounts), err,
-		func() string { return "+" + c.Amount.String() + " " + c.Group })
+		func() string {
+			if amount := c.Amount.String(); amount != "1" {
+				return "+" + amount + " " + c.Group
+			}
+			return "*" + c.Group
+		})
 }
 
 func effectText(ok bool, err error, text func() string) string {
@@ -124,11 +129,11 @@ func (a *audit) takeRefused() {
 	for _, row := range a.under("parked") {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
-		entry, inLedger := a.rows[stateKey("item/"+item.String(), "entry")]
+		entry, inLedger := a.rows[stateKey("i/"+item.String(), "e")]
 		if !inLedger || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
-		inForce := entry["effects"].Map()
+		inForce := entry["e"].Map()
 		switch text, asked := inForce[id].Text(), a.effects[item][id]; {
 		case text == asked: // what is refused stands beside the ledger
 		case strings.HasPrefix(text, "!") && asked == "": // what is not asked for was not refused
@@ -158,8 +163,8 @@ func texts(values map[string]change.Value) map[string]string {
 func (a *audit) entries() {
 	want := map[change.Key]wanted{}
 	for item, effects := range a.effects {
-		key := stateKey("item/"+item.String(), "entry")
-		inForce := a.rows[key]["effects"].Map()
+		key := stateKey("i/"+item.String(), "e")
+		inForce := a.rows[key]["e"].Map()
 		texts := map[string]change.Value{}
 		for id, text := range effects {
 			if a.expired(text, inForce[id].Text()) {
@@ -167,14 +172,14 @@ func (a *audit) entries() {
 			}
 			texts[id] = change.String(text)
 		}
-		row := change.Item{"effects": change.Map(texts), "ttl": {}, "item": {}}
-		if key.Partition != "item/"+item.String() {
+		row := change.Item{"e": change.Map(texts), "ttl": {}, "item": {}}
+		if key.Partition != "i/"+item.String() {
 			row["item"] = change.String(item.String())
 		}
 		want[key] = wanted{"", row}
 	}
-	a.compare("item/", want, func(string, change.Item) bool { return true })
-	for _, key := range a.under("item/") {
+	a.compare("i/", want, func(string, change.Item) bool { return true })
+	for _, key := range a.under("i/") {
 		entry := a.rows[key]
 		a.version(key)
 		if due := entry["due"]; due.Kind() != change.KindAbsent && !a.except[SeededDueMarks] {
@@ -183,8 +188,8 @@ func (a *audit) entries() {
 		if _, ok := want[key]; ok {
 			continue
 		}
-		if effects := entry["effects"]; len(effects.Map()) > 0 {
-			a.differs("", key, "effects", change.Map(nil), effects)
+		if effects := entry["e"]; len(effects.Map()) > 0 {
+			a.differs("", key, "e", change.Map(nil), effects)
 		}
 		a.expires(key, tombstoneDays*24*time.Hour)
 	}

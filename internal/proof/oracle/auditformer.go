@@ -101,7 +101,7 @@ func (a *audit) passOver(f former) {
 		row := a.rows[key]
 		kind, _, _ := strings.Cut(key.Partition, "/")
 		switch kind {
-		case "sum", "claims", "references", "parent", "heals":
+		case "sum", "claims", "ref", "parent", "heals":
 			if dead(idIn(key.Partition)) {
 				delete(a.rows, key)
 			}
@@ -113,7 +113,7 @@ func (a *audit) passOver(f former) {
 			if dead(row["rule"].Text()) {
 				delete(a.rows, key)
 			}
-		case "item":
+		case "i":
 			a.passOverEffects(key, row, dead)
 		}
 	}
@@ -121,7 +121,7 @@ func (a *audit) passOver(f former) {
 
 // passOverEffects takes effects and due marks of a former rule out of a ledger entry.
 func (a *audit) passOverEffects(key change.Key, row change.Item, dead func(id string) bool) {
-	effects := maps.Clone(row["effects"].Map())
+	effects := maps.Clone(row["e"].Map())
 	before := len(effects)
 	maps.DeleteFunc(effects, func(id string, _ change.Value) bool { return dead(id) })
 	var due []string
@@ -136,7 +136,7 @@ func (a *audit) passOverEffects(key change.Key, row change.Item, dead func(id st
 		delete(a.rows, key)
 	default:
 		row = maps.Clone(row)
-		row["effects"] = change.Map(effects)
+		row["e"] = change.Map(effects)
 		delete(row, "due")
 		if len(due) > 0 {
 			row["due"] = change.Set(change.KindStringSet, due)

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,16 +24,17 @@ var rowForms = []form{
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
-	{"item/", "entry", []string{"at", "effects"}, []string{"item", "rederived", "due", "ttl"}},
-	{"sum/", "accumulator", []string{"value", "members", "operations"}, nil},
+	{"i/", "e", []string{"a", "e"}, []string{"item", "rederived", "due", "ttl"}},
+	{"sum/", "a", []string{"value", "members", "ops"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
-	{"references/", "", []string{"at"}, []string{"child"}},
-	{"parent/", "position", []string{"at"}, []string{"ttl"}},
+	{"ref/", "", []string{"a"}, []string{"child"}},
+	{"parent/", "position", []string{"a"}, []string{"ttl"}},
 	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
 	{"missing", "", []string{"entity", "sources", "targets", "examples", "about", "all", "whole", "at", "by"},
 		[]string{"unique", "otherMissing", "otherExists"}},
+	{"budget", "", []string{"perSecond", "spending", "waits", "at", "ttl"}, nil},
 	{"heals/", "", []string{"corrections", "ttl"}, nil},
 	{"replay/", "run", []string{"generation", "passes", "source", "started", "ttl"}, []string{"segments", "rules", "finished", "items"}},
 	{"replay/", "piece/", []string{"counter", "items", "ttl"}, []string{"cursor", "owner", "done"}},
@@ -88,13 +88,12 @@ func (a *audit) corrections(key change.Key) {
 	}
 }
 
-var versionForm = regexp.MustCompile(`^\d{6}\|([^|#]+#\d{40})?$`)
-
-// version checks the version in a row's at: well formed, and of no epoch that is yet to come.
+// version checks the version in a row's attribute a: well formed, and of no epoch that is yet to come.
 func (a *audit) version(key change.Key) {
-	at := a.rows[key]["at"]
-	if !versionForm.MatchString(at.Text()) || at.Text()[:6] > a.epoch {
-		a.differs("", key, "at", change.String(a.epoch+"|"), at)
+	at := a.rows[key]["a"]
+	epoch, place, rest, ok := cutVersion(at.Text())
+	if !ok || rest != "" || strings.HasPrefix(place, "0") || epoch > a.epoch {
+		a.differs("", key, "a", change.String(fmt.Sprint("a position, epoch at most ", a.epoch)), at)
 	}
 }
 
@@ -111,7 +110,7 @@ func (a *audit) registry() {
 		a.differs("", tableKey, "", change.Map(nil), change.Value{})
 		epoch = 999999 // which epoch is yet to come cannot be told
 	}
-	a.epoch = fmt.Sprintf("%06d", epoch)
+	a.epoch = int64(epoch)
 	a.bind()
 	for _, rule := range a.set.Rules {
 		key, row := registry("rule/" + a.names[rule])

@@ -57,6 +57,9 @@ func (a *audit) sums() {
 	}
 	for _, effects := range a.effects {
 		for id, text := range effects {
+			if group, one := strings.CutPrefix(text, "*"); one {
+				text = "+1 " + group
+			}
 			amount, group, ok := strings.Cut(strings.TrimPrefix(text, "+"), " ")
 			if rule := a.ids[id]; !ok || text[0] != '+' || rule == nil {
 				continue
@@ -128,9 +131,9 @@ func (a *audit) accumulator(key change.Key, long map[string]string) (group strin
 		a.differs("", key, "", change.Value{}, change.Map(row))
 		return "", false
 	}
-	operations, err := strconv.ParseInt(row["operations"].Text(), 10, 64)
-	if row["operations"].Kind() != change.KindNumber || err != nil || operations <= 0 {
-		a.differs(id, key, "operations", change.Number("1"), row["operations"])
+	operations, err := strconv.ParseInt(row["ops"].Text(), 10, 64)
+	if row["ops"].Kind() != change.KindNumber || err != nil || operations <= 0 {
+		a.differs(id, key, "ops", change.Number("1"), row["ops"])
 	}
 	if group, ok := long[key.Partition]; ok {
 		return group, true

@@ -101,7 +101,7 @@ func (is items) list() []change.Item {
 	return list
 }
 
-const stampText = "c 000001|l#01 d"
+const stampText = "contexts0--digestof"
 
 // madeAt is the mark of an item that the engine made under this key.
 func madeAt(partition, sort string) change.Value {

@@ -220,6 +220,42 @@ type moment struct {
 
 func (w *world) moment() moment { return moment{w.set, w.items(), w.state(), time.Now()} }
 
+// spelled is a moment in which each rule has its name for an id, wherever the id stands. No key may be cut.
+func (m moment) spelled() moment {
+	var pairs []string
+	for _, rule := range m.set.Rules {
+		pairs = append(pairs, "/"+RuleID(rule.Name)+"/", "/"+rule.Name+"/", "^"+RuleID(rule.Name)+"/", "^"+rule.Name+"/",
+			":"+RuleID(rule.Name)+"/", ":"+rule.Name+"/", "/"+RuleID(rule.Name)+"$", "/"+rule.Name+"$", "^"+RuleID(rule.Name)+"$", "^"+rule.Name+"$",
+			"^"+stampPrefix+RuleID(rule.Name)+"$", "^"+stampPrefix+rule.Name+"$")
+	}
+	names := strings.NewReplacer(pairs...)
+	spell := func(text string) string { return strings.Trim(names.Replace("^"+text+"$"), "^$") }
+	all := func(list []change.Item) (spelt []change.Item) {
+		for _, it := range list {
+			with := change.Item{}
+			for name, v := range it {
+				switch name {
+				case "pk", "sk", "id", "rule", "PK", "SK":
+					if v.Kind() == change.KindString {
+						v = change.String(spell(v.Text()))
+					}
+				case "e":
+					effects := map[string]change.Value{}
+					for id, effect := range v.Map() {
+						effects[spell(id)] = effect
+					}
+					v = change.Map(effects)
+				}
+				with[spell(name)] = v
+			}
+			spelt = append(spelt, with)
+		}
+		return spelt
+	}
+	m.items, m.state = all(m.items), all(m.state)
+	return m
+}
+
 func (m moment) audit(except ...Exception) []Difference {
 	return Audit(m.set, m.items, m.state, m.now, except...)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 const averageRules = `version: 1
@@ -19,7 +20,7 @@ rules:
 // with three samples, of one whose only sample is 0, and of one without samples.
 func TestWrongAverageIsFoundAndMended(t *testing.T) {
 	number, str := change.Number, change.String
-	accumulator := "sum/cpu/DAY#3"
+	accumulator := "sum/" + oracle.RuleID("cpu") + "/DAY#3"
 	for name, s := range map[string]spoilt{
 		"another value":             {app, "DAY#3", "METADATA", set("cpu", number("7"))},
 		"fewer digits":              {app, "DAY#3", "METADATA", set("cpu", number("0.66"))},
@@ -36,9 +37,9 @@ func TestWrongAverageIsFoundAndMended(t *testing.T) {
 		"members as text":       {state, accumulator, "", set("members", str("3"))},
 		"no members":            {state, accumulator, "", without("members")},
 		"no accumulator":        {state, accumulator, "", under("gone", "gone")},
-		"no accumulator of a 0": {state, "sum/cpu/DAY#1", "", under("gone", "gone")},
-		"an entry without the effect of a 0": {state, "item/DAY#1/SAMPLE#1", "", func(_ *world, row change.Item) {
-			row["effects"] = change.Map(nil)
+		"no accumulator of a 0": {state, "sum/" + oracle.RuleID("cpu") + "/DAY#1", "", under("gone", "gone")},
+		"an entry without the effect of a 0": {state, "i/DAY#1/SAMPLE#1", "", func(_ *world, row change.Item) {
+			row["e"] = change.Map(nil)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

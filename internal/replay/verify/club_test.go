@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 const clubRules = `version: 1
@@ -66,9 +67,9 @@ func club(users int, incarnation string) (items, rows made) {
 		}
 	}
 	role, joined := change.String("member"), change.String("2025-01-01")
-	digest := change.Digest(role, joined)
+	digest := oracle.ShortDigest(8, role, joined)
 	stamp := func(key change.Key) string {
-		return change.Digest(change.String(incarnation), change.String(key.String()), change.String("")) + " 000001| " + digest
+		return oracle.ShortDigest(8, change.String(incarnation), change.String(key.String()), change.String("")) + "0--" + digest
 	}
 	items = made{users, func(i int, emit func(change.Item) error) error {
 		user := strconv.Itoa(i)
@@ -80,7 +81,7 @@ func club(users int, incarnation string) (items, rows made) {
 				change.Item{"pk": change.String("USER#" + user), "sk": change.String("GROUP#" + g), "role": role, "joinedAt": joined},
 				change.Item{
 					"pk": change.String(target.Partition), "sk": change.String(target.Sort), "role": role, "joinedAt": joined,
-					"userName": change.String("user " + user), "_dm_member-list": change.String(stamp(target)),
+					"userName": change.String("user " + user), stampName("member-list"): change.String(stamp(target)),
 				})
 		}
 		if i < groups {
@@ -96,19 +97,20 @@ func club(users int, incarnation string) (items, rows made) {
 		for k := range 2 {
 			g := groupOf(i, k)
 			source, target := change.Key{Partition: "USER#" + user, Sort: "GROUP#" + g}, change.Key{Partition: "GROUP#" + g, Sort: "USER#" + user}
-			entry := texts("pk", "item/"+source.String(), "sk", "entry", "at", "000001|")
-			entry["effects"] = change.Map(map[string]change.Value{
-				"member-list": change.String("=" + digest + " " + target.String()), "member-count": change.String("+1 GROUP#" + g + "/METADATA"),
+			entry := texts("pk", "i/"+source.String(), "sk", "e", "a", "0-")
+			entry["e"] = change.Map(map[string]change.Value{
+				oracle.RuleID("member-list"):  change.String("=" + digest + " " + target.String()),
+				oracle.RuleID("member-count"): change.String("*GROUP#" + g + "/METADATA"),
 			})
-			all = append(all, entry, texts("pk", "references/member-name/USER#"+user+"/PROFILE", "sk", target.String(), "at", "000001|"))
+			all = append(all, entry, texts("pk", "ref/"+oracle.RuleID("member-name")+"/USER#"+user+"/PROFILE", "sk", target.String(), "a", "0-"))
 		}
 		for suffix := 0; i < groups && suffix < 4; suffix++ {
 			n := int(members[i]) / 4
 			if suffix == 0 {
 				n += int(members[i]) % 4
 			}
-			sum := texts("pk", fmt.Sprintf("sum/member-count/GROUP#%d%%2FMETADATA/%d", i, suffix), "sk", "accumulator")
-			sum["value"], sum["members"], sum["operations"] = change.Number(strconv.Itoa(n)), change.Number(strconv.Itoa(n)), change.Number("9")
+			sum := texts("pk", fmt.Sprintf("sum/"+oracle.RuleID("member-count")+"/GROUP#%d%%2FMETADATA/%d", i, suffix), "sk", "a")
+			sum["value"], sum["members"], sum["ops"] = change.Number(strconv.Itoa(n)), change.Number(strconv.Itoa(n)), change.Number("9")
 			all = append(all, sum)
 		}
 		return giveAll(all, emit)

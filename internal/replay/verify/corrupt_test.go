@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // corruptor spoils derived data by hand, each place once.
@@ -61,11 +64,11 @@ func (c *corruptor) row(r *rand.Rand, prefix string) change.Item {
 func (c *corruptor) free(where string) bool { _, taken := c.done[where]; return !taken }
 
 func (c *corruptor) entry(r *rand.Rand) (string, string) {
-	row := c.row(r, "item/")
-	if row == nil || len(row["effects"].Map()) == 0 {
+	row := c.row(r, "i/")
+	if row == nil || len(row["e"].Map()) == 0 {
 		return "", ""
 	}
-	where := "item " + strings.TrimPrefix(row["pk"].Text(), "item/")
+	where := "item " + strings.TrimPrefix(row["pk"].Text(), "i/")
 	if !c.free(where) {
 		return "", ""
 	}
@@ -73,11 +76,12 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 		c.delete("app-dynamill", row)
 		return where, "entry deleted"
 	}
-	effects := maps.Clone(row["effects"].Map())
+	effects := maps.Clone(row["e"].Map())
 	ids := slices.Sorted(maps.Keys(effects))
 	id, what := ids[r.IntN(len(ids))], "effect removed"
 	_, group, _ := strings.Cut(effects[id].Text(), " ")
-	switch contribution := effects[id].Text()[0] == '+'; {
+	group = cmp.Or(group, effects[id].Text()[1:])
+	switch contribution := strings.IndexByte("+*", effects[id].Text()[0]) >= 0; {
 	case contribution && r.IntN(3) == 0:
 		effects[id], what = change.String("+7 "+group), "effect of another amount"
 	case r.IntN(4) == 0:
@@ -85,18 +89,18 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 	default:
 		delete(effects, id)
 	}
-	row["effects"] = change.Map(effects)
+	row["e"] = change.Map(effects)
 	c.put("app-dynamill", row)
 	return where, what
 }
 
 func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
-	row := c.row(r, "item/")
-	if row == nil || len(row["effects"].Map()) == 0 {
+	row := c.row(r, "i/")
+	if row == nil || len(row["e"].Map()) == 0 {
 		return "", ""
 	}
-	for id, v := range row["effects"].Map() {
-		if v.Text()[0] != '+' || strings.HasPrefix(id, "@") {
+	for id, v := range row["e"].Map() {
+		if strings.IndexByte("+*", v.Text()[0]) < 0 || strings.HasPrefix(id, "@") {
 			return "", ""
 		}
 	}
@@ -107,9 +111,19 @@ func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
 	if c.p.PartitionKind == change.KindNumber || c.p.SortKind == change.KindNumber {
 		return "", ""
 	}
-	row["pk"] = change.String("item/" + key.String())
+	row["pk"] = change.String("i/" + key.String())
 	c.put("app-dynamill", row)
 	return "item " + key.String(), "orphan entry made"
+}
+
+// ruleOf is the name of a rule by its id; a locator's id is its name.
+func (c *corruptor) ruleOf(id string) string {
+	for _, rule := range c.p.Set.Rules {
+		if oracle.RuleID(rule.Name) == id {
+			return rule.Name
+		}
+	}
+	return id
 }
 
 func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
@@ -119,7 +133,7 @@ func (c *corruptor) accumulator(r *rand.Rand) (string, string) {
 	}
 	parts := strings.SplitN(row["pk"].Text(), "/", 3)
 	group := change.ParseKey(parts[2][:strings.LastIndex(parts[2], "/")]).Partition
-	where := "sum " + parts[1] + " " + group
+	where := "sum " + c.ruleOf(parts[1]) + " " + group
 	n, err := strconv.Atoi(row["value"].Text())
 	if err != nil || !c.free(where) {
 		return "", ""
@@ -151,7 +165,7 @@ func (c *corruptor) set(r *rand.Rand) (string, string) {
 		return "", ""
 	}
 	parts := strings.SplitN(row["pk"].Text(), "/", 3)
-	where := "claims " + parts[1] + " " + parts[2]
+	where := "claims " + c.ruleOf(parts[1]) + " " + parts[2]
 	if attribute == "items" {
 		where = "locator unique " + parts[1] + " " + change.ParseKey(parts[2]).Partition
 	}
@@ -177,7 +191,7 @@ func (c *corruptor) set(r *rand.Rand) (string, string) {
 }
 
 func (c *corruptor) reference(r *rand.Rand) (string, string) {
-	row := c.row(r, "references/")
+	row := c.row(r, "ref/")
 	if row == nil {
 		return "", ""
 	}
@@ -209,7 +223,7 @@ func (c *corruptor) parked(r *rand.Rand) (string, string) {
 	}
 	item := row["item"].Text()
 	at := func() string {
-		name, locator := strings.CutPrefix(row["rule"].Text(), "@")
+		name, locator := strings.CutPrefix(c.ruleOf(row["rule"].Text()), "@")
 		if locator {
 			name = "unique " + name
 		}
@@ -253,7 +267,7 @@ func (c *corruptor) leftover(r *rand.Rand) (string, string) {
 			continue
 		}
 		it[rule.Writes[0]] = change.Number("7")
-		it["_dm_"+rule.Name] = change.String("x 000001|00000000000000000001 " + change.Digest(change.Number("7")))
+		it[stampName(rule.Name)] = stampOver(change.Number("7"))
 		c.put("app", it)
 		return "item " + key.String(), "left over by " + rule.Name
 	}
@@ -330,7 +344,7 @@ func (c *corruptor) copied(r *rand.Rand) (string, string) {
 
 func (c *corruptor) mirror(r *rand.Rand) (string, string) {
 	it, m, rule := c.target(r, func(e *rules.Entity) []*rules.Rule { return e.Makers })
-	if it == nil || it["_dm_"+rule.Name].Kind() == change.KindAbsent {
+	if it == nil || it[stampName(rule.Name)].Kind() == change.KindAbsent {
 		return "", ""
 	}
 	feeds := len(m.Entity.Sources) > 0 || m.Entity.Located || len(m.Entity.Parents) > 0
@@ -367,13 +381,13 @@ func (w *world) compare(found []verify.Result, spoiled map[string]string) {
 
 func TestExactlySpoiledDataIsFoundAndRepaired(t *testing.T) {
 	var total atomic.Int64
-	seeds := 40
+	seeds := worldsize.Of(40, 8)
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		seeds = 300
 	}
 	t.Run("seeds", func(t *testing.T) { spoilAll(t, seeds, &total) })
-	if total.Load() < 300 {
-		t.Errorf("%d corruptions were tried, 300 are wanted", total.Load())
+	if wanted := int64(worldsize.Of(300, 60)); total.Load() < wanted {
+		t.Errorf("%d corruptions were tried, %d are wanted", total.Load(), wanted)
 	}
 	t.Logf("%d corruptions", total.Load())
 }
@@ -418,7 +432,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 
 // What rules derive from derived data may be spoiled anywhere, too.
 func TestSpoiledSourceOfOtherRulesIsMended(t *testing.T) {
-	for seed := range 12 {
+	for seed := range worldsize.Of(12, 3) {
 		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)), projections.Kinds)
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 var errCrashed = errors.New("the process has died")
@@ -155,7 +156,7 @@ func (c *consumer) step(r *rand.Rand) {
 var lagging atomic.Int64
 
 func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
-	seeds := 40
+	seeds := worldsize.Of(40, 10)
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		seeds = 300
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
@@ -127,7 +128,7 @@ func (a *wrongEntries) Read(_ context.Context, suspects []drift.Suspect) ([]drif
 		all[i] = drift.Reading{
 			Suspect: s, State: change.Digest(change.String(s.Item.String())), Concerns: []string{drift.KeyToken(s.Item)},
 			Findings: []drift.Finding{{Rule: "member-count", Kind: drift.Entry, What: drift.Missing, Item: s.Item}},
-			Fix:      drift.Fix{Keys: []change.Key{s.Item}, Adjust: []drift.Amount{{Rule: "member-count", Group: group, Value: "1"}}},
+			Fix:      drift.Fix{Keys: []change.Key{s.Item}, Adjust: []drift.Amount{{Rule: oracle.RuleID("member-count"), Group: group, Value: "1"}}},
 		}
 	}
 	return all, nil
@@ -142,8 +143,8 @@ func TestMemoryIsBoundedWhereMuchIsWrong(t *testing.T) {
 	items, rows := club(30_000, "other")
 	rows.give = func(i int, emit func(change.Item) error) error {
 		if groups := 3000; i < groups { // no entries, and accumulators that hold nothing
-			sum := texts("pk", fmt.Sprintf("sum/member-count/GROUP#%d%%2FMETADATA/0", i), "sk", "accumulator")
-			sum["value"], sum["members"], sum["operations"] = change.Number("0"), change.Number("0"), change.Number("9")
+			sum := texts("pk", fmt.Sprintf("sum/"+oracle.RuleID("member-count")+"/GROUP#%d%%2FMETADATA/0", i), "sk", "a")
+			sum["value"], sum["members"], sum["ops"] = change.Number("0"), change.Number("0"), change.Number("9")
 			return emit(sum)
 		}
 		return nil

@@ -75,7 +75,7 @@ func TestAccumulatorsWithMoreSuffixesThanATransactionHoldsAreMended(t *testing.T
 		w.put("app", texts("pk", "GROUP#1", "sk", "METADATA"))
 		w.follow()
 		for _, row := range w.scan("app-dynamill") {
-			if row["sk"].Text() == "accumulator" {
+			if row["sk"].Text() == "a" {
 				row["value"] = change.Number("7")
 				w.put("app-dynamill", row)
 			}

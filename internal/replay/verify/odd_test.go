@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 // What the seeded corruptions do not draw: values of another type, keys of
@@ -81,17 +82,30 @@ func without(name string) func(*world, change.Item) {
 
 func effect(id string, v change.Value) func(*world, change.Item) {
 	return func(_ *world, it change.Item) {
-		effects := maps.Clone(it["effects"].Map())
+		effects := maps.Clone(it["e"].Map())
 		effects[id] = v
-		it["effects"] = change.Map(effects)
+		it["e"] = change.Map(effects)
 	}
+}
+
+// stampName is the attribute that holds a rule's stamp.
+func stampName(rule string) string { return "_dm_" + oracle.RuleID(rule) }
+
+// stampOver is a stamp of another context over one value.
+func stampOver(v change.Value) change.Value {
+	return change.String("contexts000-" + oracle.ShortDigest(8, v))
+}
+
+// withVersion is a stamp with another version, behind which the number of times rederived stands.
+func withVersion(stamp change.Value, version string) change.Value {
+	s, _ := oracle.ReadStamp(stamp.Text())
+	return change.String(s.Context + version + s.Digest)
 }
 
 // stampOf has a displayed value be wrong beside a stamp of its own context.
 func stampOf(rule, version string) func(*world, change.Item) {
 	return func(_ *world, it change.Item) {
-		words := strings.Split(it["_dm_"+rule].Text(), " ")
-		it["_dm_"+rule] = change.String(words[0] + " " + version + " " + words[2])
+		it[stampName(rule)] = withVersion(it[stampName(rule)], version)
 		for _, name := range []string{"memberCount", "commentCount"} {
 			if _, ok := it[name]; ok {
 				it[name] = change.Number("77")
@@ -108,53 +122,58 @@ const (
 	app   = "app"
 	state = "app-dynamill"
 
-	member  = "item/USER#1/GROUP#1"
-	sumRow  = "sum/member-count/"
-	unique  = "locator/"
-	claimed = "claims/voters/VOTER#1"
-	refers  = "references/comment-author/USER#1"
+	member = "i/USER#1/GROUP#1"
+	unique = "locator/"
+)
+
+var (
+	sumRow  = "sum/" + oracle.RuleID("member-count") + "/"
+	claimed = "claims/" + oracle.RuleID("voters") + "/VOTER#1"
+	refers  = "ref/" + oracle.RuleID("comment-author") + "/USER#1"
 )
 
 func TestOddDamageIsFoundAndMended(t *testing.T) {
 	str, number := change.String, change.Number
 	for name, s := range map[string]spoilt{
-		"an effect that cannot be read":                 {state, member, "", effect("member-count", str("garbage"))},
-		"an empty effect":                               {state, member, "", effect("member-count", str(""))},
-		"an effect that is a number":                    {state, member, "", effect("member-count", number("1"))},
-		"effects that are a text":                       {state, member, "", set("effects", str("none"))},
-		"no effects":                                    {state, member, "", without("effects")},
-		"an effect on another group":                    {state, member, "", effect("member-count", str("+1 GROUP#9/METADATA"))},
-		"an effect of another amount":                   {state, member, "", effect("member-count", str("+5 GROUP#1/METADATA"))},
-		"an effect with another target":                 {state, member, "", effect("member-list", str("=0000000000000000 GROUP#9/USER#1"))},
-		"an effect of another rule":                     {state, member, "", effect("points", str("+5 USER#1/PROFILE"))},
-		"a contribution of a mirror rule":               {state, member, "", effect("member-list", str("+1 GROUP#1/METADATA"))},
-		"a mirror item of a count":                      {state, member, "", effect("member-count", str("=00 GROUP#1/METADATA"))},
-		"a mirror item that cannot be":                  {state, member, "", effect("member-list", str("=00 NOWHERE"))},
-		"a contribution to nothing":                     {state, member, "", effect("member-count", str("+1 NOWHERE"))},
-		"an effect of a copy rule":                      {state, member, "", effect("comment-author", str("+1 x"))},
-		"a unique value of a rule":                      {state, member, "", effect("member-count", str("@x"))},
-		"a contribution of a locator":                   {state, "item/AUTHOR#1", "", effect("@Post", str("+1 x"))},
-		"an entry of the last epoch":                    {state, member, "", set("at", str("100000|"))},
-		"an entry at no position":                       {state, member, "", set("at", str("000001|zzz"))},
-		"an entry, rederived 0 times":                   {state, member, "", set("rederived", number("0"))},
-		"an entry, rederived half a time":               {state, member, "", set("rederived", number("0.5"))},
-		"a locator with 0 changes":                      {state, unique, "", set("changes", number("0"))},
-		"claims with 0 changes":                         {state, claimed, "", set("changes", number("0"))},
-		"claims with very many changes":                 {state, claimed, "", set("changes", number("1e30"))},
-		"an accumulator with -3 operations":             {state, sumRow, "", set("operations", number("-3"))},
-		"an accumulator, very many operations":          {state, sumRow, "", set("operations", number("1e30"))},
-		"a parent at no position":                       {state, "parent/comment-author/USER#1", "", set("at", str("000001|zzz"))},
-		"a displayed value, its stamp of a later epoch": {app, "GROUP#1", "METADATA", stampOf("member-count", "000009|00000000000000000001")},
-		"a displayed value, its stamp beyond counting":  {app, "GROUP#1", "METADATA", stampOf("member-count", "000001|09223372036854775807")},
-		"a displayed value, its stamp beyond repair":    {app, "AUTHOR#1", "POST#1", stampOf("comment-count", "000001|00002000000000000000")},
-		"a displayed value, its stamp an odd one":       {app, "GROUP#1", "METADATA", stampOf("member-count", "000003|zzz")},
-		"an entry without at":                           {state, member, "", without("at")},
-		"an entry whose at is a number":                 {state, member, "", set("at", number("7"))},
-		"an entry whose at is garbage":                  {state, member, "", set("at", str("x"))},
+		"an effect that cannot be read": {state, member, "", effect(oracle.RuleID("member-count"), str("garbage"))},
+		"an empty effect":               {state, member, "", effect(oracle.RuleID("member-count"), str(""))},
+		"an effect that is a number":    {state, member, "", effect(oracle.RuleID("member-count"), number("1"))},
+		"effects that are a text":       {state, member, "", set("e", str("none"))},
+		"no effects":                    {state, member, "", without("e")},
+		"an effect on another group":    {state, member, "", effect(oracle.RuleID("member-count"), str("*GROUP#9/METADATA"))},
+		"an effect of another amount":   {state, member, "", effect(oracle.RuleID("member-count"), str("+5 GROUP#1/METADATA"))},
+		"an effect with another target": {state, member, "",
+			effect(oracle.RuleID("member-list"), str("=0000000000000000 GROUP#9/USER#1"))},
+		"an effect of another rule":            {state, member, "", effect(oracle.RuleID("points"), str("+5 USER#1/PROFILE"))},
+		"a contribution of a mirror rule":      {state, member, "", effect(oracle.RuleID("member-list"), str("*GROUP#1/METADATA"))},
+		"a mirror item of a count":             {state, member, "", effect(oracle.RuleID("member-count"), str("=00 GROUP#1/METADATA"))},
+		"a mirror item that cannot be":         {state, member, "", effect(oracle.RuleID("member-list"), str("=00 NOWHERE"))},
+		"a contribution to nothing":            {state, member, "", effect(oracle.RuleID("member-count"), str("*NOWHERE"))},
+		"an effect of a copy rule":             {state, member, "", effect(oracle.RuleID("comment-author"), str("*x"))},
+		"a unique value of a rule":             {state, member, "", effect(oracle.RuleID("member-count"), str("@x"))},
+		"a contribution of a locator":          {state, "i/AUTHOR#1", "", effect("@Post", str("*x"))},
+		"an entry of the last epoch":           {state, member, "", set("a", str("qNPV-"))},
+		"an entry at no position":              {state, member, "", set("a", str("0zzz"))},
+		"an entry, rederived 0 times":          {state, member, "", set("rederived", number("0"))},
+		"an entry, rederived half a time":      {state, member, "", set("rederived", number("0.5"))},
+		"a locator with 0 changes":             {state, unique, "", set("changes", number("0"))},
+		"claims with 0 changes":                {state, claimed, "", set("changes", number("0"))},
+		"claims with very many changes":        {state, claimed, "", set("changes", number("1e30"))},
+		"an accumulator with -3 operations":    {state, sumRow, "", set("ops", number("-3"))},
+		"an accumulator, very many operations": {state, sumRow, "", set("ops", number("1e30"))},
+		"a parent at no position": {state, "parent/" + oracle.RuleID("comment-author") + "/USER#1", "",
+			set("a", str("0zzz"))},
+		"a displayed value, its stamp of a later epoch": {app, "GROUP#1", "METADATA", stampOf("member-count", "800-")},
+		"a displayed value, its stamp beyond counting":  {app, "GROUP#1", "METADATA", stampOf("member-count", "00y6zzzzzzzzzz-")},
+		"a displayed value, its stamp beyond repair":    {app, "AUTHOR#1", "POST#1", stampOf("comment-count", "00w65jp8YF---")},
+		"a displayed value, its stamp an odd one":       {app, "GROUP#1", "METADATA", stampOf("member-count", "2zzz")},
+		"an entry without at":                           {state, member, "", without("a")},
+		"an entry whose at is a number":                 {state, member, "", set("a", number("7"))},
+		"an entry whose at is garbage":                  {state, member, "", set("a", str("x"))},
 		"an entry, rederived no number":                 {state, member, "", set("rederived", str("3"))},
 		"a locator, changes no number":                  {state, unique, "", set("changes", str("3"))},
 		"claims, changes no number":                     {state, claimed, "", set("changes", str("3"))},
-		"an entry under another key":                    {state, member, "", under("item/USER#8/GROUP#1", "entry")},
+		"an entry under another key":                    {state, member, "", under("i/USER#8/GROUP#1", "e")},
 		"an accumulator's value as a text":              {state, sumRow, "", set("value", str("7"))},
 		"an accumulator's right value as text": {state, sumRow, "",
 			func(_ *world, it change.Item) { it["value"] = str(it["value"].Text()) }},
@@ -165,9 +184,9 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 		"an accumulator, very many members":   {state, sumRow, "", set("members", number("1e30"))},
 		"an accumulator with other members":   {state, sumRow, "", set("members", number("-3"))},
 		"an accumulator without members":      {state, sumRow, "", without("members")},
-		"an accumulator without operations":   {state, sumRow, "", without("operations")},
-		"an accumulator's operations as text": {state, sumRow, "", set("operations", str("1"))},
-		"an accumulator of nobody":            {state, sumRow, "", under("sum/member-count/GROUP#9%2FMETADATA/0", "accumulator")},
+		"an accumulator without operations":   {state, sumRow, "", without("ops")},
+		"an accumulator's operations as text": {state, sumRow, "", set("ops", str("1"))},
+		"an accumulator of nobody":            {state, sumRow, "", under("sum/"+oracle.RuleID("member-count")+"/GROUP#9%2FMETADATA/0", "a")},
 		"a locator that is a text":            {state, unique, "", set("items", str("x"))},
 		"a locator without changes":           {state, unique, "", without("changes")},
 		"a locator of another item":           {state, unique, "", set("items", change.Set(change.KindStringSet, []string{"AUTHOR#9/POST#1"}))},
@@ -175,43 +194,42 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 		"claims that are a text":              {state, claimed, "", set("sources", str("x"))},
 		"claims of another item": {state, claimed, "",
 			set("sources", change.Set(change.KindStringSet, []string{"COMMENT#0/METADATA"}))},
-		"claims on another item":               {state, claimed, "", under("claims/voters/VOTER#9/METADATA", "claims")},
-		"a parent's position that is a number": {state, "parent/comment-author/USER#1", "", set("at", number("5"))},
-		"a parent's position that is garbage":  {state, "parent/comment-author/USER#1", "", set("at", str("x"))},
-		"a reference to another parent":        {state, refers, "", under("references/comment-author/USER#2/PROFILE", "COMMENT#1/METADATA")},
-		"a reference to no parent":             {state, refers, "", under("references/comment-author/USER#9/PROFILE", "COMMENT#1/METADATA")},
+		"claims on another item":               {state, claimed, "", under("claims/"+oracle.RuleID("voters")+"/VOTER#9/METADATA", "claims")},
+		"a parent's position that is a number": {state, "parent/" + oracle.RuleID("comment-author") + "/USER#1", "", set("a", number("5"))},
+		"a parent's position that is garbage":  {state, "parent/" + oracle.RuleID("comment-author") + "/USER#1", "", set("a", str("x"))},
+		"a reference to another parent": {state, refers, "",
+			under("ref/"+oracle.RuleID("comment-author")+"/USER#2/PROFILE", "COMMENT#1/METADATA")},
+		"a reference to no parent": {state, refers, "", under("ref/"+oracle.RuleID("comment-author")+"/USER#9/PROFILE", "COMMENT#1/METADATA")},
 		"a reference of nobody without at": {state, refers, "",
-			func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "at") }},
+			func(w *world, it change.Item) { under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it); delete(it, "a") }},
 		"a reference of nobody, far ahead": {state, refers, "", func(w *world, it change.Item) {
 			under(it["pk"].Text(), "COMMENT#9/METADATA")(w, it)
-			it["at"] = str("000009|")
+			it["a"] = str("8-")
 		}},
 		"a displayed value as a text":      {app, "GROUP#1", "METADATA", set("memberCount", str("2"))},
 		"a displayed value that is null":   {app, "GROUP#1", "METADATA", set("memberCount", change.Null())},
 		"a displayed value that is a list": {app, "GROUP#1", "METADATA", set("memberCount", change.List(nil))},
 		"a displayed value, its stamp a number": {app, "GROUP#1", "METADATA", func(_ *world, it change.Item) {
-			it["memberCount"], it["_dm_member-count"] = number("9"), number("9")
+			it["memberCount"], it[stampName("member-count")] = number("9"), number("9")
 		}},
 		"a displayed value with a stamp that is garbage": {app, "GROUP#1", "METADATA", func(_ *world, it change.Item) {
-			it["memberCount"], it["_dm_member-count"] = number("9"), str("x y z")
+			it["memberCount"], it[stampName("member-count")] = number("9"), str("x y z")
 		}},
 		"a displayed value by a unique value": {app, "AUTHOR#1", "POST#1", set("commentCount", str("3"))},
 		"a copy that is a number":             {app, "COMMENT#1", "METADATA", set("userName", number("1"))},
 		"a copy that is null":                 {app, "COMMENT#1", "METADATA", set("userName", change.Null())},
 		"a copy, its stamp a number": {app, "COMMENT#1", "METADATA", func(_ *world, it change.Item) {
-			it["userName"], it["_dm_comment-author"] = str("Eve"), number("9")
+			it["userName"], it[stampName("comment-author")] = str("Eve"), number("9")
 		}},
 		"a copy, its stamp far ahead": {app, "COMMENT#1", "METADATA", func(_ *world, it change.Item) {
-			words := strings.Split(it["_dm_comment-author"].Text(), " ")
-			it["userName"], it["_dm_comment-author"] = str("Eve"), str(words[0]+" 000001|zzz "+words[2])
+			it["userName"], it[stampName("comment-author")] = str("Eve"), withVersion(it[stampName("comment-author")], "0zzz")
 		}},
-		"a mirror item, its stamp a number": {app, "GROUP#1", "USER#1", set("_dm_member-list", number("1"))},
-		"a mirror item without a stamp":     {app, "GROUP#1", "USER#1", without("_dm_member-list")},
+		"a mirror item, its stamp a number": {app, "GROUP#1", "USER#1", set(stampName("member-list"), number("1"))},
+		"a mirror item without a stamp":     {app, "GROUP#1", "USER#1", without(stampName("member-list"))},
 		"a mirror item with null":           {app, "GROUP#1", "USER#1", set("role", change.Null())},
 		"a contested mirror item":           {app, "VOTER#1", "METADATA", set("color", str("blue"))},
 		"a contested mirror item, ahead": {app, "VOTER#1", "METADATA", func(_ *world, it change.Item) {
-			words := strings.Split(it["_dm_voters"].Text(), " ")
-			it["color"], it["_dm_voters"] = str("green"), str(words[0]+" 000001|00000000000000000099 "+words[2])
+			it["color"], it[stampName("voters")] = str("green"), withVersion(it[stampName("voters")], "00p0Y-")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +260,9 @@ func TestItemsShowTheTargetWhereTheLocatorIsWrong(t *testing.T) {
 		more spoilt
 		want []string // what is found, beside the locator
 	}{
-		"its display removed, too":     {spoilt{app, "AUTHOR#1", "POST#1", without("commentCount")}, []string{"item AUTHOR#1/POST#1"}},
-		"its accumulator deleted, too": {spoilt{state, "sum/comment-count/", "", under("gone", "gone")}, []string{"sum comment-count 1"}},
+		"its display removed, too": {spoilt{app, "AUTHOR#1", "POST#1", without("commentCount")}, []string{"item AUTHOR#1/POST#1"}},
+		"its accumulator deleted, too": {spoilt{state, "sum/" + oracle.RuleID("comment-count") + "/", "", under("gone", "gone")},
+			[]string{"sum comment-count 1"}},
 		"the display also on the other": {spoilt{app, "AUTHOR#2", "POST#1", set("commentCount", change.Number("3"))},
 			[]string{"item AUTHOR#2/POST#1"}},
 	} {

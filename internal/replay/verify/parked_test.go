@@ -2,10 +2,12 @@ package verify_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
 // deskRules let items be parked by a copy, a sum and a unique value, and let an
@@ -48,9 +50,12 @@ func desk(t *testing.T) *world {
 	return w
 }
 
+var (
+	badChild  = oracle.RuleID("author") + "/DESK#2/INFO"
+	badSource = oracle.RuleID("effort") + "/DESK#3/INFO"
+)
+
 const (
-	badChild  = "author/DESK#2/INFO"
-	badSource = "effort/DESK#3/INFO"
 	badUnique = "@Post/POST#1/POST#2"
 )
 
@@ -62,6 +67,9 @@ func parkedRow(sk string, do func(*world, change.Item)) spoilt {
 func again(rule, item, code string) func(*world, change.Item) {
 	return func(w *world, it change.Item) {
 		other := maps.Clone(it)
+		if !strings.HasPrefix(rule, "@") {
+			rule = oracle.RuleID(rule)
+		}
 		id := rule + "/" + item
 		for name, value := range map[string]string{"sk": id, "id": id, "rule": rule, "item": item, "code": code} {
 			other[name] = change.String(value)
@@ -141,7 +149,7 @@ func TestLeftoverOfARuleInForceIsFoundAndTakenOff(t *testing.T) {
 		return func(_ *world, it change.Item) {
 			attribute := map[string]string{"author": "author", "bills": "bills"}[rule]
 			it[attribute] = v
-			it["_dm_"+rule] = change.String("x 000001|00000000000000000001 " + change.Digest(v))
+			it[stampName(rule)] = stampOver(v)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -171,7 +179,7 @@ func TestLeftoverOfARuleInForceIsFoundAndTakenOff(t *testing.T) {
 			w.follow()
 			w.expectRight("after the repair")
 			it := w.item(app, "DESK#1", "INFO")
-			for _, name := range []string{"_dm_author", "author", "_dm_bills", "bills"} {
+			for _, name := range []string{stampName("author"), "author", stampName("bills"), "bills"} {
 				if _, ok := it[name]; ok && name != c.stays {
 					t.Errorf("the item still carries %s: %v", name, it)
 				}
@@ -213,7 +221,7 @@ func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 			w.damage(parkedRow(badChild, again(rule, "DESK#1/INFO", "key.smuggled")))
 			w.lose()
 			a := w.audit()
-			suspect := drift.Suspect{Kind: drift.Parked, Rule: rule, Item: change.Key{Partition: "DESK#1", Sort: "INFO"}}
+			suspect := drift.Suspect{Kind: drift.Parked, Rule: oracle.RuleID(rule), Item: change.Key{Partition: "DESK#1", Sort: "INFO"}}
 			readings, err := a.Read(w.ctx, []drift.Suspect{suspect})
 			w.must(err)
 			if len(readings[0].Findings) != 1 {
@@ -224,7 +232,7 @@ func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 			if done, err := a.Mend(w.ctx, readings[0]); done || err != nil {
 				t.Errorf("cleared: %v, %v", done, err)
 			}
-			w.item(state, "parked", rule+"/DESK#1/INFO")
+			w.item(state, "parked", oracle.RuleID(rule)+"/DESK#1/INFO")
 			w.expectRight("in the end")
 		})
 	}

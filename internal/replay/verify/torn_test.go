@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
@@ -16,12 +17,12 @@ import (
 func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 	str := change.String
 	for name, s := range map[string]spoilt{
-		"an entry without at":              {state, member, "", without("at")},
-		"an entry of an impossible epoch":  {state, member, "", set("at", str("999999|2026"))},
-		"an effect that cannot be read":    {state, member, "", effect("member-count", str("garbage"))},
+		"an entry without at":              {state, member, "", without("a")},
+		"an entry of an impossible epoch":  {state, member, "", set("a", str("999999|2026"))},
+		"an effect that cannot be read":    {state, member, "", effect(oracle.RuleID("member-count"), str("garbage"))},
 		"claims, changes no number":        {state, claimed, "", set("changes", str("3"))},
 		"a locator, changes no number":     {state, unique, "", set("changes", str("3"))},
-		"a position that is a number":      {state, "parent/comment-author/USER#1", "", set("at", change.Number("5"))},
+		"a position that is a number":      {state, "parent/" + oracle.RuleID("comment-author") + "/USER#1", "", set("a", change.Number("5"))},
 		"an accumulator's value as a text": {state, sumRow, "", set("value", str("7"))},
 		"an accumulator's members as text": {state, sumRow, "", set("members", str("7"))},
 		"a locator of nobody, no number": {state, unique, "", func(w *world, _ change.Item) {
@@ -70,23 +71,25 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 // a child that it has not come to.
 func TestATornTaskIsDroppedAndItsParentFilledAnew(t *testing.T) {
 	for name, with := range map[string]change.Item{
-		"no position":     texts("at", "000001|zzz"),
+		"no position":     texts("a", "0zzz"),
 		"another parent":  texts("parent", "USER#2/PROFILE"),
 		"changes no more": texts("changes", "1"),
-		"no key":          texts("sk", "comment-author/USER#1", "parent", "USER#1"),
+		"no key":          texts("sk", oracle.RuleID("comment-author")+"/USER#1", "parent", "USER#1"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := forum(t)
-			task := texts("pk", "tasks", "sk", "comment-author/USER#1/PROFILE", "rule", "comment-author", "parent", "USER#1/PROFILE", "at",
-				"000001|")
+			task := texts("pk", "tasks", "sk", oracle.RuleID("comment-author")+"/USER#1/PROFILE", "rule", oracle.RuleID("comment-author"), "parent",
+				"USER#1/PROFILE",
+				"a",
+				"0-")
 			task["changes"] = change.Number("1")
 			maps.Copy(task, with)
 			w.put(state, task)
 			w.damage(spoilt{app, "COMMENT#1", "METADATA", set("userName", change.String("Old"))})
 			w.lose()
 			found, _ := w.verify(false)
-			parent := strings.TrimPrefix(task["sk"].Text(), "comment-author/")
+			parent := strings.TrimPrefix(task["sk"].Text(), oracle.RuleID("comment-author")+"/")
 			w.compare(found, map[string]string{"item " + parent: "torn task", "item COMMENT#1/METADATA": "copy"})
 			if _, err := w.engine().WorkTasks(w.ctx); err == nil {
 				t.Error("no error says that the task is torn")

@@ -24,8 +24,8 @@ func (env *Environment) Own() following.Tables {
 }
 
 // Traces reads what dynamill's own tables tell of each other.
-func (env *Environment) Traces(ctx context.Context, streamARN string) (following.Traces, error) {
-	traces, err := env.Own().Traces(ctx, env.Tables, streamARN)
+func (env *Environment) Traces(ctx context.Context) (following.Traces, error) {
+	traces, err := env.Own().Traces(ctx, env.Tables)
 	return traces, env.Classify(err)
 }
 
@@ -48,7 +48,7 @@ func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	if unknown != nil {
 		return err
 	}
-	if t, unknown := env.Traces(ctx, aws.ToString(table.LatestStreamArn)); unknown == nil && t.Lost() == following.LostState {
+	if t, unknown := env.Traces(ctx); unknown == nil && t.Lost(aws.ToString(table.LatestStreamArn)) == following.LostState {
 		return ending.Unsuited("%s", env.LostText(following.LostState))
 	}
 	return err
@@ -57,9 +57,9 @@ func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 // RefuseLostState ends a command that would make a deleted state table anew, and
 // so seed every rule again unasked.
 func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) error {
-	t, err := env.Traces(ctx, streamARN)
-	if err == nil && t.Lost() == following.LostState {
-		return ending.Unsuited("%s", env.LostText(t.Lost()))
+	t, err := env.Traces(ctx)
+	if err == nil && t.Lost(streamARN) == following.LostState {
+		return ending.Unsuited("%s", env.LostText(following.LostState))
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package explain says what the stream records of a file would cause. It sends no request. It imports
-// ending, output, settings, projections, change, internal/dynamojson and internal/printable.
+// Package explain says what the stream records of a file would cause, without a request, and what both tables hold of one
+// item. It imports session, projections, change, internal/dynamojson, and internal/replay for how a key is written.
 package explain
 
 import (
@@ -78,6 +78,9 @@ func (e explained) Text() string {
 		paragraphs[i] = printable.Text(r.Event+" "+r.Key+": "+r.entity()) + "\n" + table.Text()
 		if len(r.Lines) == 0 && !r.Unmatched {
 			paragraphs[i] += "  no rule reads what changed: nothing is written\n"
+		}
+		for _, s := range r.Stamps {
+			paragraphs[i] += printable.Text("  stamp "+s.Attribute+" of "+s.Rule+": "+s.Says) + "\n"
 		}
 	}
 	return strings.Join(paragraphs, "\n")

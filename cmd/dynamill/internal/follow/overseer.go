@@ -3,6 +3,8 @@ package follow
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,10 +37,9 @@ type overseer struct {
 	unfinished atomic.Pointer[projections.Unfinished] // nil until it was read
 
 	mu        sync.Mutex
-	throttles int64         // at the last look
-	waited    time.Duration // for the write rate, at the last look
-	throttled time.Time     // when writes were last found to be held back
-	reminded  time.Time     // when the state was last said
+	throttles int64     // at the last look
+	throttled time.Time // when DynamoDB was last found to throttle
+	reminded  time.Time // when the state was last said
 }
 
 // work is what the run shows of itself, and the state that follows from it. The
@@ -52,13 +53,14 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	now := r.Status()
 	read := now.Stream
 	sample.Stream, sample.Engine, sample.Shards, sample.Rules = read, now.Engine, shardsOf(read), r.RuleStats()
-	sample.Read, sample.WriteWait, sample.TaskPieces = now.Read, now.WriteWait, now.TaskPieces
+	sample.Read, sample.Budget = now.Read, now.Budget
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
 		Skipped:   len(read.Skipped) > 0,
 		Seeding:   now.Seeding,
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
-		Throttled: o.heldBack(sample.At),
+		Throttled: o.isThrottled(sample.At),
+		Waits:     slices.Sorted(maps.Keys(now.Budget.Waits)),
 	}
 }
 
@@ -75,7 +77,7 @@ func shardsOf(read streamreader.Stats) []monitor.Shard {
 	return shards
 }
 
-func (o *overseer) heldBack(now time.Time) bool {
+func (o *overseer) isThrottled(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
@@ -98,11 +100,11 @@ func (o *overseer) watch(ctx context.Context) {
 	}
 }
 
-// look notes whether writes were held back since the last look, and logs the
+// look notes whether DynamoDB has throttled since the last look, and logs the
 // state when it has changed or has waited long for a person.
 func (o *overseer) look() {
 	sample, _ := o.work()
-	o.noteHeldBack(sample)
+	o.noteThrottles(sample)
 	_, facts := o.work()
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
@@ -126,14 +128,14 @@ func (o *overseer) look() {
 	o.logger.Info("state", attributes...)
 }
 
-// noteHeldBack notes whether writes were held back since the last sample.
-func (o *overseer) noteHeldBack(sample monitor.Sample) {
+// noteThrottles notes whether DynamoDB has throttled since the last sample.
+func (o *overseer) noteThrottles(sample monitor.Sample) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if sample.Engine.Throttles > o.throttles || sample.WriteWait-o.waited > watchInterval/2 {
+	if sample.Engine.Throttles > o.throttles {
 		o.throttled = sample.At
 	}
-	o.throttles, o.waited = sample.Engine.Throttles, sample.WriteWait
+	o.throttles = sample.Engine.Throttles
 }
 
 // watchUnfinished reads the state table until ctx ends, for metrics.

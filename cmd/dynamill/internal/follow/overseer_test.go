@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/internal/monitor"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
@@ -28,17 +29,17 @@ func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
 	}
 }
 
-func TestThrottlesAndAHeldWriteRateAreNamedForAWhile(t *testing.T) {
+func TestThrottlesAreNamedForAWhile(t *testing.T) {
 	var log bytes.Buffer
 	o := &overseer{logger: slog.New(slog.NewTextHandler(&log, nil))}
 	now := time.Now()
-	if o.heldBack(now) {
-		t.Error("held back from the start")
+	if o.isThrottled(now) {
+		t.Error("throttled from the start")
 	}
 	o.look()
-	o.noteHeldBack(monitor.Sample{At: now, WriteWait: watchInterval})
-	if !o.heldBack(now) || o.heldBack(now.Add(throttledHold)) {
-		t.Error("a second of waiting is not noted, or for ever")
+	o.noteThrottles(monitor.Sample{At: now, Engine: projections.Stats{Throttles: 1}})
+	if !o.isThrottled(now) || o.isThrottled(now.Add(throttledHold)) {
+		t.Error("a throttle is not noted, or for ever")
 	}
 	if log.Len() > 0 {
 		t.Errorf("a state that is starting all the time is logged: %s", &log)

@@ -3,6 +3,8 @@ package follow
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +55,10 @@ func (f followState) shown() progress.State {
 	}
 	if done.Parked > 0 {
 		p.Notes = append(p.Notes, "parked "+printable.Grouped(done.Parked))
+	}
+	if waits := slices.Sorted(maps.Keys(f.Budget.Waits)); len(waits) > 0 {
+		p.Notes = append(p.Notes, "the budget holds back "+strings.Join(waits, " and "))
+		p.Attributes = append(p.Attributes, "waits_for_budget", waits)
 	}
 	if f.drains {
 		p.Phase = "draining"

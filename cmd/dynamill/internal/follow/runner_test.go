@@ -9,7 +9,7 @@ import (
 
 func TestFlagsOfTheArchiveAreChecked(t *testing.T) {
 	var options Options
-	options.LeaseTerm, options.ArchiveGzip = dynamill.LeaseTermDefault, true
+	options.LeaseTerm, options.PollInterval, options.ArchiveGzip = dynamill.LeaseTermDefault, dynamill.PollIntervalDefault, true
 	if err := options.Check(false); err == nil || !strings.Contains(err.Error(), "--archive-gzip has no meaning without --archive") {
 		t.Errorf("error %v", err)
 	}

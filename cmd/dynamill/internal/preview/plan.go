@@ -85,12 +85,13 @@ func CompareRules(ctx context.Context, w *session.Session) (*projections.Compari
 // addOrigins says of a table without rules in force what `run` does first, and
 // names a table of dynamill's own that was deleted.
 func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.TableDescription) error {
-	t, err := w.Env.Traces(ctx, aws.ToString(table.LatestStreamArn))
+	t, err := w.Env.Traces(ctx)
 	if err != nil {
 		return err
 	}
-	p.Lost = w.Env.LostText(t.Lost())
-	if t.Lost() == following.LostState {
+	lost := t.Lost(aws.ToString(table.LatestStreamArn))
+	p.Lost = w.Env.LostText(lost)
+	if lost == following.LostState {
 		p.Summary = "nothing can be carried out before that"
 		return nil
 	}

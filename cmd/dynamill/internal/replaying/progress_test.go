@@ -131,7 +131,7 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 	}{
 		"AccessDeniedException":                  {ending.ExitEnvironment, "no permission for dynamodb:Scan"},
 		"ExpiredTokenException":                  {ending.ExitEnvironment, "the AWS credentials have expired: renew them"},
-		"ProvisionedThroughputExceededException": {ending.ExitFailed, "tries them again; --rate and --read-rate have them ask for less"},
+		"ProvisionedThroughputExceededException": {ending.ExitFailed, "tries them again; --budget and --read-rate have them ask for less"},
 		"ThrottlingException":                    {ending.ExitFailed, "--read-rate"},
 		"ValidationException":                    {ending.ExitFailed, "tries them again"},
 	} {
@@ -144,7 +144,7 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 			exit = known.Code
 		}
 		if exit != want.exit || !strings.Contains(err.Error(), want.text) ||
-			code == "ValidationException" && strings.Contains(err.Error(), "--rate") {
+			code == "ValidationException" && strings.Contains(err.Error(), "--budget") {
 			t.Errorf("%s: exit code %d, %v", code, exit, err)
 		}
 	}

@@ -151,7 +151,7 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
-			remedy = "; --rate and --read-rate have them ask for less"
+			remedy = "; --budget and --read-rate have them ask for less"
 		}
 		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.Env.ClassifyAll(pieces.Errors)}
 		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
@@ -167,7 +167,7 @@ type Options struct {
 	From                 string
 	Rules                []string
 	Segments, Parallel   int
-	WriteRateMax         int     // write units per second; 0: no bound
+	Budget               int     // write units per second; 0: no bound
 	ReadRateMax          float64 // read units per second; 0: no bound
 	EventuallyConsistent bool
 	DryRun, Restart, Yes bool
@@ -207,7 +207,7 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	case o.DryRun && o.From != FromScan:
 		return ending.Invalid("--dry-run looks at the whole table: it has no meaning with --from %s", o.From)
 	}
-	return cmp.Or(settings.CheckRates(o.WriteRateMax, o.ReadRateMax), o.checkFrom())
+	return cmp.Or(settings.CheckRates(o.Budget, o.ReadRateMax), o.checkFrom())
 }
 
 // fromFile is how --from begins where it names a list of keys.

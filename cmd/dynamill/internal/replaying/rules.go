@@ -75,7 +75,7 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 // open opens the engine. A replay of the whole table registers the rules, and changes those
 // that were found if the user agreed to that.
 func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engine, error) {
-	cfg := r.EngineConfig(r.options.WriteRateMax)
+	cfg := r.EngineConfig(r.options.Budget)
 	open := projections.OpenAttached
 	if r.options.whole() { // the only replay that would make a state table
 		table, err := r.Env.Describe(ctx)

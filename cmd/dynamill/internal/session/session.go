@@ -20,7 +20,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
-	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -68,14 +67,11 @@ func (s *Session) Describe(ctx context.Context) (*types.TableDescription, error)
 	return s.Env.Describe(ctx)
 }
 
-// EngineConfig is what every engine on the table is opened with. writeRateMax bounds its write units per second; 0 for
-// no bound.
-func (s *Session) EngineConfig(writeRateMax int) projections.Config {
-	cfg := projections.Config{Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Logger: s.Logger}
-	if writeRateMax > 0 { // a nil *pace.Units in the interface would not be nil
-		cfg.Limiter = pace.New(float64(writeRateMax))
+// EngineConfig is what every engine on the table is opened with. budget is of write units per second; 0 for no bound.
+func (s *Session) EngineConfig(budget int) projections.Config {
+	return projections.Config{
+		Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Logger: s.Logger, Budget: budget,
 	}
-	return cfg
 }
 
 // AuditConfig is what every audit of the table is opened with. Without names it judges all rules.

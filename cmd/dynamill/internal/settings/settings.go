@@ -110,11 +110,19 @@ func (s *Settings) LeaseTableName(table string) string {
 	return s.StateTableName(table) + LeasesSuffix
 }
 
-// CheckRates refuses what no --rate and no --read-rate can be.
-func CheckRates(writeMax int, readMax float64) error {
-	switch {
-	case writeMax < 0:
-		return ending.Invalid("--rate %d is negative: give write units per second", writeMax)
+// CheckBudget refuses what no --budget can be.
+func CheckBudget(units int) error {
+	if units < 0 {
+		return ending.Invalid("--budget %d is negative: give write units per second, or 0 for no bound", units)
+	}
+	return nil
+}
+
+// CheckRates refuses what no --budget and no --read-rate can be.
+func CheckRates(budget int, readMax float64) error {
+	switch err := CheckBudget(budget); {
+	case err != nil:
+		return err
 	case !(readMax >= 0): // or no number
 		return ending.Invalid("--read-rate %g is no rate: give read units per second", readMax)
 	}

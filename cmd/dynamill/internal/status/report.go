@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type Report struct {
 	Rules       []ruleStatus                  `json:"rules"`
 	Seeding     *projections.InspectedSeeding `json:"seeding"`
 	Tasks       []taskStatus                  `json:"tasks"`
+	Waits       []budgetWait                  `json:"budgetWaits"`
 	Parked      parkedStatus                  `json:"parked"`
 	Leases      Leases                        `json:"leases"`
 
@@ -56,6 +58,16 @@ type taskStatus struct {
 	Parent   string `json:"parent"`
 	Children int    `json:"children"`
 	Since    string `json:"since"` // "" if the row does not say
+}
+
+// budgetWait is some work of a process that waits for its budget.
+type budgetWait struct {
+	Work           string `json:"work"`
+	Since          string `json:"since"`
+	UnitsPerSecond int    `json:"unitsPerSecond"`
+	Spending       int    `json:"spending"` // units per second
+	Process        string `json:"process"`
+	At             string `json:"at"`
 }
 
 type parkedStatus struct {
@@ -102,7 +114,7 @@ func newShardStatus(l leases.Lease, now time.Time) Shard {
 func unregisteredStatus(env *environment.Environment) *Report {
 	return &Report{
 		Table: env.Table, StateTable: env.StateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
-		Parked: parkedStatus{ByCode: map[string]int{}}, Leases: Leases{Table: env.LeaseTable, Shards: []Shard{}},
+		Waits: []budgetWait{}, Parked: parkedStatus{ByCode: map[string]int{}}, Leases: Leases{Table: env.LeaseTable, Shards: []Shard{}},
 	}
 }
 
@@ -123,12 +135,19 @@ func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Re
 	s := &Report{
 		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
+		Waits:  []budgetWait{},
 		Parked: parkedStatus{ByCode: found.Parked}, Leases: leases, Seeding: found.Seeding, seeded: found.Live(), registered: true,
 		Missing: recordedMissingOf(found.Missing),
 	}
 	s.Live = s.seeded && s.registeredRules() == len(s.Rules)
 	for _, t := range found.Tasks {
 		s.Tasks = append(s.Tasks, taskStatus{Rule: t.Rule, Parent: t.Parent.String(), Children: t.Children, Since: output.Time(t.Since)})
+	}
+	for _, b := range found.Budgets {
+		for _, work := range slices.Sorted(maps.Keys(b.Waits)) {
+			since := output.Time(b.Waits[work])
+			s.Waits = append(s.Waits, budgetWait{work, since, b.UnitsPerSecond, int(b.Spending), b.Process, output.Time(b.At)})
+		}
 	}
 	for _, n := range found.Parked {
 		s.Parked.Total += n

@@ -29,6 +29,9 @@ func inspected() *projections.Inspection {
 		Tasks: []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000,
 			Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Parked: map[string]int{"value.type": 2, "key.smuggled": 1},
+		Budgets: []projections.RecordedBudget{{Process: "5c8e01", At: time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC),
+			BudgetStats: projections.BudgetStats{UnitsPerSecond: 1000, Spending: 998, Waits: map[string]time.Time{
+				"fan-outs": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "seeding": time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}}}},
 	}
 }
 
@@ -65,6 +68,11 @@ seeding
 fan-outs: 1 to be finished
   RULE            PARENT          CHILDREN SO FAR  SINCE
   comment-author  USER#1/PROFILE  3,000            2026-01-02T03:04:05Z
+
+what waits for a budget
+  WORK      SINCE                 UNITS A SECOND  SPENT  PROCESS  AS OF
+  fan-outs  2026-01-02T03:04:05Z  1,000           998    5c8e01   2026-01-02T03:10:00Z
+  seeding   2026-01-02T03:04:00Z  1,000           998    5c8e01   2026-01-02T03:10:00Z
 
 parked: 3, see ` + "`dynamill parked list`" + `
   CODE          NUMBER
@@ -131,7 +139,7 @@ func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
 
 func TestStatusSaysWhatIsNotThere(t *testing.T) {
 	found := inspected()
-	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
+	found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:1], nil, nil, nil, nil
 	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{})
 	s.followed = health.Health{State: health.NothingRuns, Remedy: "start it"}
 	want := `app: nothing runs; start it
@@ -168,7 +176,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := inspected()
-			found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:c.rules], c.seeding, nil, nil
+			found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:c.rules], c.seeding, nil, nil, nil
 			s := newStatus(found, inspectedLeases(), &rules.Set{})
 			if s.Summary != c.summary || s.Live != (c.name == "live") {
 				t.Errorf("live %v, %q", s.Live, s.Summary)
@@ -183,7 +191,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 // A file that nothing has started with is not live, whatever is registered.
 func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 	found := inspected()
-	found.Rules, found.Seeding, found.Tasks, found.Parked = found.Rules[:1], nil, nil, nil
+	found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:1], nil, nil, nil, nil
 	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
 		{Name: "renamed", Kind: kindOf("count"), Fingerprint: "f1"},
 		{Name: "comment-count", Kind: kindOf("sum"), Fingerprint: "f3"}, // beside the one that had the name

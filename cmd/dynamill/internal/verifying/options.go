@@ -32,7 +32,7 @@ type Options struct {
 	TempDir      string
 	Segments     int
 	ReadRateMax  float64
-	WriteRateMax int
+	Budget       int
 	Settle, Wait time.Duration
 	LagMax       time.Duration
 	Limit        int
@@ -57,14 +57,14 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	switch {
 	case typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
 		return ending.Invalid("--segments %d: give a number from 1 to %d", o.Segments, ScanSegmentsMax)
-	case typed["rate"] && !o.Repair: // of a file it may be replay's
-		return ending.Invalid("--rate has no meaning without --repair: add --repair")
+	case typed["budget"] && !o.Repair: // of a file it may be that of `run` or `replay`
+		return ending.Invalid("--budget has no meaning without --repair: add --repair")
 	case o.Settle <= 0 || o.Wait < 0 || o.LagMax < 0:
 		return ending.Invalid("--settle, --wait and --lag-max want durations such as 30s")
 	case o.Limit < 0:
 		return ending.Invalid("--limit %d is negative: give a number, or 0 for all", o.Limit)
 	}
-	return settings.CheckRates(o.WriteRateMax, o.ReadRateMax)
+	return settings.CheckRates(o.Budget, o.ReadRateMax)
 }
 
 // ScanSegmentsMax is the most segments in which verify and dry runs scan a table. A configuration file may

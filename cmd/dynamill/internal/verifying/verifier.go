@@ -75,7 +75,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	}
 	r.streamless = stream == nil
 	if options.Repair {
-		engine, err := projections.OpenAttached(ctx, w.EngineConfig(options.WriteRateMax))
+		engine, err := projections.OpenAttached(ctx, w.EngineConfig(options.Budget))
 		if err != nil {
 			return nil, err
 		}

@@ -180,6 +180,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:DescribeTable",
           "dynamodb:BatchGetItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
         ]
         Resource = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table/blog"
@@ -196,6 +197,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:Query",
           "dynamodb:PutItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLInsert",
           "dynamodb:DeleteItem",
           "dynamodb:ConditionCheckItem",
         ]

@@ -181,6 +181,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:DescribeTable",
           "dynamodb:BatchGetItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
           "dynamodb:DeleteItem",
         ]
@@ -198,6 +199,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:Query",
           "dynamodb:PutItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLInsert",
           "dynamodb:DeleteItem",
           "dynamodb:ConditionCheckItem",
         ]

@@ -172,9 +172,9 @@ resource "aws_iam_role_policy" "function" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      # What the rules read and write in your table. ConditionCheckItem is for mirror and copy rules. Query
-      # finds the children of copy rules that lie in their parent's collection. DeleteItem takes mirror items
-      # away whose source is gone.
+      # What the rules read and write in your table. ConditionCheckItem is for mirror and copy rules.
+      # DeleteItem takes mirror items away whose source is gone. Query finds the children of copy rules that
+      # lie in their parent's collection.
       {
         Sid    = "Table"
         Effect = "Allow"
@@ -182,9 +182,10 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:DescribeTable",
           "dynamodb:BatchGetItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
-          "dynamodb:Query",
           "dynamodb:DeleteItem",
+          "dynamodb:Query",
         ]
         Resource = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table/likes"
       },
@@ -200,6 +201,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:Query",
           "dynamodb:PutItem",
           "dynamodb:UpdateItem",
+          "dynamodb:PartiQLInsert",
           "dynamodb:DeleteItem",
           "dynamodb:ConditionCheckItem",
         ]

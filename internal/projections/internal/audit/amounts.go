@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
 // beyond stands for a value that no DynamoDB number holds.
@@ -66,10 +67,10 @@ func (a Amount) Equals(b Amount) bool { return a.Value.Cmp(b.Value) == 0 && a.Me
 
 // Contributions are what a row of the ledger adds to aggregates.
 func Contributions(row change.Item, emit func(drift.Amount)) {
-	if !strings.HasPrefix(row["pk"].Text(), "item/") {
+	if !strings.HasPrefix(row["pk"].Text(), "i/") {
 		return
 	}
-	for name, v := range row["effects"].Map() {
+	for name, v := range row["e"].Map() {
 		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
 			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: Amount{Value: f.Amount, Members: 1}.String()})
 		}
@@ -101,14 +102,15 @@ func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 // CountShown is the count in the version of a stamp; 0 if there is none, and more
 // than RaisedMax for a stamp that no count may be raised above.
 func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img change.Image) int64 {
-	context, v := plan.StampContext(a.Incarnation, key, within), img.Lookup(b.Stamp)
-	highest := plan.Stamp{Context: context, Version: plan.VersionOf(a.Epoch, RaisedMax), Digest: "~"}.String()
-	if v.Kind() == change.KindString && strings.HasPrefix(v.Text(), context+" ") && v.Text() > highest {
-		return math.MaxInt64 // DynamoDB compares the texts, also of a stamp that cannot be read
-	}
-	s, ok := plan.ReadStamp(v, context)
+	context, v := stamp.Context(a.Incarnation, key, within), img.Lookup(b.Stamp)
+	highest := int64(RaisedMax)
+	s, ok := stamp.Read(v, context)
 	if !ok {
-		return 0
+		highest = 0 // whatever it is, DynamoDB compares the texts
+	}
+	if v.Kind() == change.KindString && strings.HasPrefix(v.Text(), context) &&
+		v.Text() > stamp.Behind(context, stamp.VersionOf(a.Epoch, highest)) {
+		return math.MaxInt64
 	}
 	return s.Version.Count()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -27,7 +28,7 @@ func (a *Auditor) Concerns(rec *change.Record, emit func(token string)) {
 // touches reports whether an attribute of x that concerns rules is another one in y.
 func (a *Auditor) touches(x, y change.Image) bool {
 	for name, v := range x.All() {
-		if (a.concerned[name] || strings.HasPrefix(name, plan.StampPrefix)) && !v.Equal(y.Lookup(name)) {
+		if (a.concerned[name] || strings.HasPrefix(name, stamp.Prefix)) && !v.Equal(y.Lookup(name)) {
 			return true
 		}
 	}

@@ -158,14 +158,14 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 	partition := row["pk"].Text()
 	kind, rest, _ := strings.Cut(partition, "/")
-	if item := row["item"].Text(); kind == "item" && item != "" {
+	if item := row["item"].Text(); kind == "i" && item != "" {
 		rest = item
 	} else if cutForm.MatchString(partition) {
 		return
 	}
 	id, name, _ := strings.Cut(rest, "/")
 	switch kind {
-	case "item":
+	case "i":
 		a.factsOfEntry(row, rest, emit)
 	case "parked":
 		a.factOfParked(row, emit)
@@ -192,7 +192,7 @@ func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fac
 	if a.TornEntry(row) {
 		emit(drift.Fact{About: About(AboutEntry, "", item), Tag: TagTorn})
 	}
-	for name, effect := range row["effects"].Map() {
+	for name, effect := range row["e"].Map() {
 		k := plan.ParseEffectKey(name)
 		if !a.Judges(k.ID) {
 			continue

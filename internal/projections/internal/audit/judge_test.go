@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -72,8 +73,8 @@ func entry(key string, effects ...string) change.Item {
 	for i := 0; i < len(effects); i += 2 {
 		m[effects[i]] = change.String(effects[i+1])
 	}
-	return change.Item{"pk": change.String("item/" + key), "sk": change.String("entry"), "at": change.String("000001|"),
-		"effects": change.Map(m)}
+	return change.Item{"pk": change.String("i/" + key), "sk": change.String("e"), "a": change.String("0-"),
+		"e": change.Map(m)}
 }
 
 func set(partition, sort, name string, members ...string) change.Item {
@@ -96,25 +97,25 @@ func contestedRow(t audit.ContestedTarget) change.Item {
 // right is a small world in which all is right.
 func right(a *audit.Auditor) (items, rows []change.Item) {
 	mention := item("M#u/MENTION text=hi")
-	digest := change.Digest(change.String("hi"))
-	mention["_dm_mentions"] = change.String(plan.Stamp{
-		Context: plan.StampContext("i", change.Key{Partition: "M#u", Sort: "MENTION"}, ""), Version: "000001|", Digest: digest,
+	digest := stamp.ShortDigest(stamp.DigestDigits, change.String("hi"))
+	mention["_dm_mentions"] = change.String(stamp.Stamp{
+		Context: stamp.Context("i", change.Key{Partition: "M#u", Sort: "MENTION"}, ""), Version: "0-", Digest: digest,
 	}.String())
 	items = []change.Item{
 		item("USER#u/PROFILE name=Ada"), item("BLOG#b/POST#1 postId=p comments=#2"), item("BLOG#b/POST#2 postId=p"), item("BLOG#b/POST#3"),
 		item("C#1/COMMENT postId=p userId=u text=hi author=Ada"), item("C#2/COMMENT postId=p text=ho"), mention,
 	}
 	rows = []change.Item{
-		entry("C#1/COMMENT", "comments", "+1 p", "mentions", "="+digest+" M#u/MENTION"), entry("C#2/COMMENT", "comments", "+1 p"),
+		entry("C#1/COMMENT", "comments", "*p", "mentions", "="+digest+" M#u/MENTION"), entry("C#2/COMMENT", "comments", "*p"),
 		entry("BLOG#b/POST#1", "@Post", "@p"), entry("BLOG#b/POST#2", "@Post", "@p"),
 		set("locator/Post/p", "locator", "items", "BLOG#b/POST#1", "BLOG#b/POST#2"),
 		set("claims/mentions/M#u/MENTION", "claims", "sources", "C#1/COMMENT"),
-		item("references/author/USER#u%2FPROFILE/x"),
-		{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2"),
+		item("ref/author/USER#u%2FPROFILE/x"),
+		{"pk": change.String("sum/comments/p/0"), "sk": change.String("a"), "value": change.Number("2"),
 			"members": change.Number("2")},
 	}
 	rows = append(rows, contestedRow(audit.ContestedTarget{ID: "@Post", Value: "p"}))
-	rows[6]["pk"], rows[6]["sk"] = change.String("references/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
+	rows[6]["pk"], rows[6]["sk"] = change.String("ref/author/USER#u/PROFILE"), change.String("C#1/COMMENT")
 	return items, rows
 }
 
@@ -165,9 +166,9 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 	}{
 		"nothing":                  {func(*world) {}, nil},
 		"an entry that is missing": {func(w *world) { w.rows = without(w.rows, 1) }, []string{"ledger entry C#2/COMMENT"}},
-		"an entry of an item that is gone": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "comments", "+1 p")) },
+		"an entry of an item that is gone": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "comments", "*p")) },
 			[]string{"ledger entry C#3/COMMENT"}},
-		"an entry of an unknown rule": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "unknown", "+1 p")) }, nil},
+		"an entry of an unknown rule": {func(w *world) { w.rows = append(w.rows, entry("C#3/COMMENT", "unknown", "*p")) }, nil},
 		"an accumulator":              {func(w *world) { w.rows[7]["value"] = change.Number("3") }, []string{"accumulator comments p"}},
 		"another suffix makes it right": {func(w *world) {
 			w.rows[7]["value"], w.rows[7]["members"] = change.Number("1"), change.Number("-1")
@@ -181,15 +182,15 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			[]string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries a higher count than its accumulators": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
-			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),
+			w.items[1]["_dm_comments"] = change.String(stamp.Stamp{Context: stamp.Context("i", target, "p"), Version: stamp.VersionOf(1, 8),
 				Digest: "d"}.String())
-			w.rows[7]["operations"] = change.Number("7")
+			w.rows[7]["ops"] = change.Number("7")
 		}, []string{"displayed value commentsBLOG#b/POST#1 p"}},
 		"a display that carries the count of its accumulators and its locator": {func(w *world) {
 			target := change.Key{Partition: "BLOG#b", Sort: "POST#1"}
-			w.items[1]["_dm_comments"] = change.String(plan.Stamp{Context: plan.StampContext("i", target, "p"), Version: plan.VersionOf(1, 8),
+			w.items[1]["_dm_comments"] = change.String(stamp.Stamp{Context: stamp.Context("i", target, "p"), Version: stamp.VersionOf(1, 8),
 				Digest: "d"}.String())
-			w.rows[7]["operations"], w.rows[4]["changes"] = change.Number("6"), change.Number("2")
+			w.rows[7]["ops"], w.rows[4]["changes"] = change.Number("6"), change.Number("2")
 		}, nil},
 		"a display that is 2.0": {func(w *world) { w.items[1]["comments"] = change.Number("2.0") }, nil},
 		"a display of no number": {func(w *world) { w.items[1]["comments"] = change.String("2") },
@@ -215,7 +216,7 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			delete(w.items[4], "userId")
 			delete(w.items[4], "author")
 			w.rows = without(w.rows, 6)
-			w.rows[0] = entry("C#1/COMMENT", "comments", "+1 p")
+			w.rows[0] = entry("C#1/COMMENT", "comments", "*p")
 			w.rows = slices.DeleteFunc(w.rows, func(r change.Item) bool { return strings.HasPrefix(r["pk"].Text(), "claims/") })
 		}, []string{"mirror item M#u/MENTION"}},
 		"an item of the mirror's shape that the application made": {func(w *world) { w.items = append(w.items, item("M#v/MENTION text=mine")) },
@@ -224,22 +225,22 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			w.rows[5]["sources"] = change.Set(change.KindStringSet, []string{"C#1/COMMENT", "C#2/COMMENT"})
 		}, []string{"claims mentionsM#u/MENTION"}},
 		"a parent's position that is none": {func(w *world) {
-			w.rows = append(w.rows, change.Item{"pk": change.String("parent/author/USER#u/PROFILE"), "at": change.Number("5")})
+			w.rows = append(w.rows, change.Item{"pk": change.String("parent/author/USER#u/PROFILE"), "a": change.Number("5")})
 		}, []string{"parent's position authorUSER#u/PROFILE"}},
-		"an entry without a version": {func(w *world) { delete(w.rows[0], "at") }, []string{"ledger entry C#1/COMMENT"}},
+		"an entry without a version": {func(w *world) { delete(w.rows[0], "a") }, []string{"ledger entry C#1/COMMENT"}},
 		"an entry that was rederived often": {func(w *world) { w.rows[0]["rederived"] = change.String("often") },
 			[]string{"ledger entry C#1/COMMENT"}},
-		"an effect that cannot be read": {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "gone", "?") },
+		"an effect that cannot be read": {func(w *world) { w.rows[1] = entry("C#2/COMMENT", "comments", "*p", "gone", "?") },
 			[]string{"ledger entry C#2/COMMENT"}},
 		"an accumulator of the right text": {func(w *world) { w.rows[7]["value"] = change.String("2") }, []string{"accumulator comments p"}},
-		"an accumulator that counts with text": {func(w *world) { w.rows[7]["operations"] = change.String("0") },
+		"an accumulator that counts with text": {func(w *world) { w.rows[7]["ops"] = change.String("0") },
 			[]string{"accumulator comments p"}},
 		"claims that count with text": {func(w *world) { w.rows[5]["changes"] = change.String("1") }, []string{"claims mentionsM#u/MENTION"}},
 		"a child that cannot name its parent": {func(w *world) { w.items[5]["userId"] = change.String("u#x") },
 			[]string{"ledger entry C#2/COMMENT", "parked record authorC#2/COMMENT", "parked record mentionsC#2/COMMENT"}},
 		"a child that cannot name its parent, and is parked": {func(w *world) {
 			w.items[5]["userId"] = change.String("u#x")
-			w.rows[1] = entry("C#2/COMMENT", "comments", "+1 p", "mentions", "!key.smuggled")
+			w.rows[1] = entry("C#2/COMMENT", "comments", "*p", "mentions", "!key.smuggled")
 			w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", "key.smuggled"), parkedRow("mentions", "C#2/COMMENT", "key.smuggled"))
 		}, nil},
 		"a parked record that no item asks for": {func(w *world) { w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", "key.smuggled")) },
@@ -304,7 +305,7 @@ func TestRowTellsItsFactsOnce(t *testing.T) {
 		row  change.Item
 		want int
 	}{
-		"an accumulator": {change.Item{"pk": change.String("sum/comments/p/0"), "sk": change.String("accumulator"), "value": change.Number("2")},
+		"an accumulator": {change.Item{"pk": change.String("sum/comments/p/0"), "sk": change.String("a"), "value": change.Number("2")},
 			1},
 		// One for each rule.
 		"a locator": {change.Item{"pk": change.String("locator/Post/p"), "sk": change.String("locator"), "changes": change.Number("2")}, 2},

@@ -1,11 +1,14 @@
 package audit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
 // A row is torn if the engine cannot work with it: another program has written
@@ -20,7 +23,7 @@ func (a *Auditor) TornEntry(row change.Item) bool {
 // TornSum reports whether an accumulator is torn.
 func TornSum(row change.Item) bool {
 	_, readable := plan.ReadMembers(row["members"])
-	return row["value"].Kind() != change.KindNumber || !readable || !isCount(row["operations"])
+	return row["value"].Kind() != change.KindNumber || !readable || !isCount(row["ops"])
 }
 
 // TornSet reports whether a locator, or the claims of a mirror item, are torn. No row
@@ -32,8 +35,8 @@ func TornSet(row change.Item) bool {
 
 // TornPosition reports whether a parent's position is torn: no fan-out would ever be higher.
 func TornPosition(row change.Item) bool {
-	_, readable := plan.ReadVersion(row["at"])
-	return row["at"].Kind() != change.KindAbsent && !readable
+	_, readable := stamp.ReadVersion(row["a"])
+	return row["a"].Kind() != change.KindAbsent && !readable
 }
 
 func isCount(v change.Value) bool {
@@ -47,12 +50,27 @@ func TaskOf(row change.Item) (id string, parent change.Key) {
 	if cutForm.MatchString(name) {
 		return row["rule"].Text(), change.ParseKey(row["parent"].Text())
 	}
-	id, text, _ := strings.Cut(strings.TrimPrefix(name, refillPrefix), "/")
+	if first, rest, _ := strings.Cut(name, "/"); first+"/" == refillPrefix || strings.HasPrefix(first, rangePrefix) {
+		name = rest
+	}
+	id, text, _ := strings.Cut(name, "/")
 	return id, change.ParseKey(text)
 }
 
-// refillPrefix begins the keys of tasks that fill children anew.
-const refillPrefix = "refill/"
+const (
+	refillPrefix = "refill/" // begins the keys of tasks that fill children anew
+	rangePrefix  = "range#"  // begins those of ranges, with a character that no rule id has
+)
+
+// RangePrefix begins the key of a range, given by its number.
+func RangePrefix(number string) string { return rangePrefix + number + "/" }
+
+// isKeyOf reports whether a key is this text, cut or whole.
+func isKeyOf(key, text string) bool {
+	sum := sha256.Sum256([]byte(text))
+	begin, cut := strings.CutSuffix(key, "~"+hex.EncodeToString(sum[:]))
+	return key == text || cut && strings.HasPrefix(text, begin)
+}
 
 // TornTask reports whether a task is torn: no write of its place would meet the
 // condition, or the table cannot hold its parent.
@@ -63,10 +81,16 @@ func TornTask(p *plan.Planner, row change.Item) bool {
 	name, prefix := row["sk"].Text(), ""
 	if row["refill"].Bool() {
 		prefix = refillPrefix
+	} else if number := row["range"]; number.Kind() != change.KindAbsent {
+		prefix = RangePrefix(number.Text())
+		if !isCount(number) || number.Text() == "0" {
+			return true
+		}
 	}
-	keyed := name == prefix+row["rule"].Text()+"/"+row["parent"].Text() || cutForm.MatchString(name)
-	_, readable := plan.ReadVersion(row["at"])
-	none := row["at"].Equal(change.String("")) && row["refill"].Bool() // the parent had no position
+	keyed := isKeyOf(name, prefix+row["rule"].Text()+"/"+row["parent"].Text())
+	_, readable := stamp.ReadVersion(row["a"])
+	none := row["a"].Equal(change.String("")) && row["refill"].Bool() // the parent had no position
 	_, err := strconv.ParseInt(row["changes"].Text(), 10, 64)
-	return !keyed || !readable && !none || err != nil || row["changes"].Kind() != change.KindNumber
+	counted := isCount(row["rangesEnded"]) && isCount(row["rangesChildren"]) && isCount(row["rangesReferring"])
+	return !keyed || !readable && !none || err != nil || row["changes"].Kind() != change.KindNumber || !counted
 }

@@ -103,7 +103,7 @@ type Sums struct {
 func (t *Table) Read(ctx context.Context, suspects []drift.Suspect, sums Sums) ([]drift.Reading, error) {
 	chunks := slices.Collect(slices.Chunk(suspects, suspectsAtOnce))
 	readings := make([][]drift.Reading, len(chunks))
-	err := table.Each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
+	err := t.Tables.Each(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
 		e := t.NewEvidence()
 		e.Sums = sums
 		readings[i], err = e.read(ctx, chunks[i])

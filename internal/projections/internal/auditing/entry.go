@@ -1,7 +1,6 @@
 package auditing
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -57,7 +56,7 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 		reading.Torn, reading.Fix.Way = true, drift.MendFirst
 		reading.Findings = append(reading.Findings, drift.Finding{
 			Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: "an entry that can be read",
-			Found:      audit.Text(change.Map(map[string]change.Value{"at": entry["at"], "effects": entry["effects"]})),
+			Found:      audit.Text(change.Map(map[string]change.Value{"at": entry["a"], "effects": entry["e"]})),
 			WriteUnits: table.TransactionUnitsMin,
 		})
 	}
@@ -96,8 +95,8 @@ func mendEntry(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) 
 	key := state.EntryKey(r.Suspect.Item)
 	left := e.Readable(attributes.ItemFromTable(e.Rows[key]))
 	c := table.NewExpression()
-	condition := table.Whole(c.SameAs(e.Rows[key], "at", "rederived", "effects"))
-	set := c.Format("SET %n = %v, %n = %v", "at", attributes.ToTable(left["at"]), "effects", attributes.ToTable(left["effects"]))
+	condition := table.Whole(c.SameAs(e.Rows[key], "a", "rederived", "e"))
+	set := c.Format("SET %n = %v, %n = %v", "a", attributes.ToTable(left["a"]), "e", attributes.ToTable(left["e"]))
 	if _, ok := left["rederived"]; !ok {
 		set += " REMOVE " + c.Name("rederived")
 	}
@@ -114,6 +113,6 @@ func (e *Evidence) checkEntry(item change.Key, ent *plan.Entry) ddb.TransactWrit
 func judgeLeftover(e *Evidence, sus drift.Suspect) drift.Reading {
 	item := e.Items[sus.Item]
 	reading := drift.ReadingOf(sus, change.Digest(itemValue(item)))
-	reading.Findings = e.CompareLeftover(cmp.Or(e.ByID(sus.Rule), e.Former(sus.Rule)), sus.Item, table.Image(item))
+	reading.Findings = e.CompareLeftover(e.AnyByID(sus.Rule), sus.Item, table.Image(item))
 	return reading
 }

@@ -28,7 +28,7 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[tornKey(e.Table, sus)])
 	reading := drift.ReadingOf(sus, change.Digest(itemValue(r)))
 	reading.Fix.Way = drift.MendFirst
-	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["at"]),
+	f := drift.Finding{Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: drift.Wrong, Item: sus.Item, Found: audit.Text(r["a"]),
 		WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
 		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
@@ -46,6 +46,6 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 // its children to what it is.
 func dropTorn(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	key, c := tornKey(e.Table, r.Suspect), table.NewExpression()
-	condition := table.Whole(c.SameAs(e.Rows[key], "at", "rule", "parent", "refill", "changes"))
+	condition := table.Whole(c.SameAs(e.Rows[key], "a", "rule", "parent", "refill", "changes"))
 	return true, e.Tables.DeleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

@@ -24,7 +24,7 @@ func RuleValue(b *plan.Binding, item change.Item) change.Value {
 	if item == nil {
 		return change.Value{}
 	}
-	return change.List([]change.Value{change.String(plan.DigestOf(b, item)), item.Lookup(b.Stamp)})
+	return change.List(append(plan.ValuesOf(b.Rule, item), item.Lookup(b.Stamp)))
 }
 
 // RowValue is what a row holds, for a State.
@@ -40,7 +40,7 @@ func itemValue(it change.Item) change.Value {
 // EffectsIn are the texts of the effects that a ledger entry has in force.
 func EffectsIn(entry table.Row) map[plan.EffectKey]string {
 	all := map[plan.EffectKey]string{}
-	for name, v := range attributes.FromTable(entry["effects"]).Map() {
+	for name, v := range attributes.FromTable(entry["e"]).Map() {
 		all[plan.ParseEffectKey(name)] = v.Text()
 	}
 	return all

@@ -20,9 +20,10 @@ const TombstoneTTL = 8 * 24 * time.Hour
 
 // Host is one engine as the kinds of rules see it. It is safe for concurrent use.
 type Host struct {
+	Process string // drawn at random
 	Tables  *table.Tables
 	Planner *plan.Planner
-	Targets target.Writer
+	Targets *target.Writer
 	Ledger  Ledger
 	Missing map[*plan.Binding]*sightings.Missing // of every rule that makes no items; the map does not change
 	Logger  *slog.Logger
@@ -30,14 +31,22 @@ type Host struct {
 
 	HealsMax  int64 // corrections of one rule's attributes on one item in ten minutes
 	FanOutMax int   // children that a fan-out writes at once; the rest becomes a task
-	Counters  Counters
+	RangesMin int   // children of a fan-out that one worker looks at; those behind are cut into ranges, each a quarter as large
+	Counters  *Counters
+	TaskKept  func() // is called whenever the rest of a fan-out has become a task
 
-	contentions contentionLog
+	contentions *contentionLog
+}
+
+// New returns a host that has not counted or logged anything.
+func New(h Host) Host {
+	h.Counters, h.contentions = &Counters{}, &contentionLog{}
+	return h
 }
 
 // Counters count what the engine does.
 type Counters struct {
-	Records, Relevant, Unmatched, Rollups, Children, Made, Parked, Heals, Tasks atomic.Int64
+	Records, Relevant, Unmatched, Rollups, Children, Made, Parked, Heals, Tasks, TaskPieces atomic.Int64
 }
 
 // Run is the application of one plan. A part that fails holds up the record that asked for

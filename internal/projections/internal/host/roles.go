@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -71,7 +72,7 @@ func GathererOf(r *rules.Rule) Gatherer {
 type Maker interface {
 	Grouper
 	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
-	Write(h *Host, a plan.Action, v plan.Version) ddb.TransactWriteItem
+	Write(h *Host, a plan.Action, v stamp.Version) ddb.TransactWriteItem
 	// Claim has a move's transaction claim a target for its source, or give it up: an action before which the kind reads.
 	Claim(ctx context.Context, h *Host, mv *plan.Move, a plan.Action) ([]Part, error)
 	// Restore has moves write again the items in force that are not as the ledger has them.

@@ -3,23 +3,91 @@ package host
 import (
 	"context"
 	"errors"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+const (
+	renewalsPerTerm = 3               // of a task that a worker holds: two of them may fail
+	releaseTime     = 2 * time.Second // bounds the release of a task when the work has failed or was stopped
 )
 
 // ErrTaskMoved says that another process has worked on a task since it was read.
 var ErrTaskMoved = errors.New("another process works on this task")
 
-// SaveTask saves the place of a task. It returns ErrTaskMoved if another process has worked on the task.
+// HoldTask takes a task for one piece of work, so that other workers take other tasks. The work saves or ends the task,
+// which releases it, and so does an error. HoldTask returns ErrTaskMoved if another worker was faster. If the clocks of
+// two workers make both work on a task, the place counts that is saved first.
+func (h *Host) HoldTask(ctx context.Context, t state.Task, work func(context.Context, state.Task) error) error {
+	c := table.NewExpression()
+	if err := h.updateTask(ctx, "taking", t, c.Format("SET %n = %v", "until", h.taskUntil()), state.TaskIsHeldAs(c, t), c); err != nil {
+		return err
+	}
+	renewing, stop := context.WithCancel(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		h.renewTask(renewing, t)
+	}()
+	err := work(ctx, t)
+	stop()
+	<-renewed
+	if err != nil && !errors.Is(err, ErrTaskMoved) {
+		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		defer cancel()
+		_ = h.releaseTask(releasing, t) // otherwise the term ends
+	}
+	return err
+}
+
+// renewTask holds a task until ctx ends. A worker that has lost the task learns it when it saves the task.
+func (h *Host) renewTask(ctx context.Context, t state.Task) {
+	for pace.Sleep(ctx, state.TaskTerm/renewalsPerTerm) == nil {
+		c := table.NewExpression()
+		_ = h.updateTask(ctx, "holding", t, c.Format("SET %n = %v", "until", h.taskUntil()), state.TaskIsOfFanOut(c, t), c)
+	}
+}
+
+func (h *Host) taskUntil() ddb.AttributeValue {
+	return table.Number(h.Now().Add(state.TaskTerm).Unix())
+}
+
+// releaseTask lets other workers take a task at once, whatever its place is by now.
+func (h *Host) releaseTask(ctx context.Context, t state.Task) error {
+	c := table.NewExpression()
+	return h.updateTask(ctx, "releasing", t, c.Format("REMOVE %n", "until"), state.TaskIsOfFanOut(c, t), c)
+}
+
+// SaveTask saves the place of a task, and releases it.
 func (h *Host) SaveTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
+	return h.saveTask(ctx, t, c.Format("REMOVE %n", "until"), c)
+}
+
+// SavePlace saves the place of a task, and holds on to it.
+func (h *Host) SavePlace(ctx context.Context, t *state.Task) error {
+	c := table.NewExpression()
+	err := h.saveTask(ctx, *t, "", c)
+	t.Changes++
+	return err
+}
+
+func (h *Host) saveTask(ctx context.Context, t state.Task, further string, c *table.Expression) error {
 	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: t.Cursor}, "children", table.Number(int64(t.Children)))
 	set += c.Format(", %n = %v, %n = %v", "referring", table.Number(int64(t.Referring)), "changes", table.Number(t.Changes+1))
-	doing := "saving the place of a fan-out of " + t.Parent.Key.String()
-	ok, err := h.Tables.UpdateState(ctx, t.Parent.ID, doing, state.TaskKey(t), set, state.TaskIs(c, t), c)
+	set += c.Format(", %n = %v ", "done", &ddb.AttributeValueMemberBOOL{Value: t.Done})
+	return h.updateTask(ctx, "saving the place of", t, set+further, state.TaskIs(c, t), c)
+}
+
+// updateTask updates a task on a condition. It returns ErrTaskMoved if the task does not meet it: another worker was faster.
+func (h *Host) updateTask(ctx context.Context, doing string, t state.Task, update, condition string, c *table.Expression) error {
+	doing += " a fan-out of " + t.Parent.Key.String()
+	ok, err := h.Tables.UpdateState(ctx, t.Parent.ID, doing, state.TaskKey(t), update, condition, c)
 	if err == nil && !ok {
 		return ErrTaskMoved
 	}
@@ -30,4 +98,49 @@ func (h *Host) SaveTask(ctx context.Context, t state.Task) error {
 func (h *Host) EndTask(ctx context.Context, t state.Task) error {
 	c := table.NewExpression()
 	return h.Tables.DeleteState(ctx, t.Parent.ID, "ending a fan-out of "+t.Parent.Key.String(), state.TaskKey(t), state.TaskIs(c, t), c)
+}
+
+// CutTask cuts a range off a task: the next children, up to the key end. The task goes on behind it. Both
+// happen together, so that every child is the range's or the task's.
+func (h *Host) CutTask(ctx context.Context, t state.Task, end table.Row, size int) (state.Task, error) {
+	part := state.Task{Parent: t.Parent, At: t.At, Since: t.Since, Range: t.Ranges + 1, Cursor: t.Cursor, End: end, Size: size}
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v, %n = %v", "cursor", &ddb.AttributeValueMemberM{Value: end}, "ranges", table.Number(int64(part.Range)))
+	set += c.Format(", %n = %v, %n = %v", "changes", table.Number(t.Changes+1), "until", h.taskUntil())
+	err := h.transactTask(ctx, "cutting a range off", t, []ddb.TransactWriteItem{
+		h.Tables.UpdatePart(state.TaskKey(t), set, state.TaskIs(c, t), c),
+		h.Tables.PutPart(state.TaskRow(part, h.Now()), "", table.NewExpression()),
+	})
+	t.Cursor, t.Ranges, t.Changes = end, part.Range, t.Changes+1
+	return t, err
+}
+
+// EndRange deletes a range and adds what it has found to the fan-out's own task, together, so that each range counts once.
+// If that task is gone, or is of another fan-out by now, it only deletes the range.
+func (h *Host) EndRange(ctx context.Context, t state.Task) error {
+	own := state.Task{Parent: t.Parent}
+	deletion, c := table.NewExpression(), table.NewExpression()
+	add := c.Format("ADD %n %v, %n %v", "rangesEnded", table.Number(1), "rangesChildren", table.Number(int64(t.Children)))
+	add += c.Format(", %n %v", "rangesReferring", table.Number(int64(t.Referring)))
+	err := h.transactTask(ctx, "ending a range of", t, []ddb.TransactWriteItem{
+		h.Tables.DeletePart(state.TaskKey(t), state.TaskIs(deletion, t), deletion),
+		h.Tables.UpdatePart(state.TaskKey(own), add, state.TaskIsOfFanOut(c, t), c),
+	})
+	if !errors.Is(err, ErrTaskMoved) {
+		return err
+	}
+	row, readErr := h.Tables.GetState(ctx, "reading a fan-out of "+t.Parent.Key.String(), state.TaskKey(own))
+	if found, known := state.ReadTask(h.Tables.Reader, h.Planner, row); readErr != nil || known && found.IsOfFanOut(t) {
+		return errors.Join(err, readErr)
+	}
+	return h.EndTask(ctx, t)
+}
+
+// transactTask changes two tasks together. It returns ErrTaskMoved if another worker has changed one of them since.
+func (h *Host) transactTask(ctx context.Context, doing string, t state.Task, parts []ddb.TransactWriteItem) error {
+	err := h.Tables.Transact(ctx, doing+" a fan-out of "+t.Parent.Key.String(), []string{t.Parent.ID}, parts)
+	if table.LostRace(err) {
+		return ErrTaskMoved
+	}
+	return err
 }

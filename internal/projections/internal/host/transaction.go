@@ -6,6 +6,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -18,7 +19,7 @@ type Part struct {
 }
 
 // PartOf is an action of a move as a part of a transaction; v is the version of what it writes.
-func (h *Host) PartOf(mv *plan.Move, a plan.Action, v plan.Version) Part {
+func (h *Host) PartOf(mv *plan.Move, a plan.Action, v stamp.Version) Part {
 	p := Part{Action: a, Moves: []*plan.Move{mv}}
 	switch a.Kind {
 	case plan.AddLocator, plan.RemoveLocator:

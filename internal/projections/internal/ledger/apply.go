@@ -26,13 +26,13 @@ func (l *Ledger) Apply(ctx context.Context, moves []*plan.Move, suffix int, fail
 	}
 }
 
-// applyOnce sends one transaction for each move or pack of moves. It returns the
-// moves that are not done. A large move goes in many steps, each of which advances it.
+// applyOnce sends one transaction for each move or pack of moves, those that write other items side by side.
+// It returns the moves that are not done. A large move goes in many steps, each of which advances it.
 func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move,
 	ended table.Round) {
 	var ready []*plan.Move
 	for _, mv := range pending {
-		if mv.First < 0 && mv.Idle() {
+		if mv.FromItem && mv.Idle() {
 			continue // what it was to change is so by now
 		}
 		done, err := l.divide(ctx, mv)
@@ -43,16 +43,22 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 			ready = append(ready, mv)
 		}
 	}
-	for _, pk := range pack.Of(l.Planner, ready) {
-		again, err := l.applyPack(ctx, pk, suffix)
-		for _, mv := range pk.Moves {
-			switch {
-			case err != nil:
-				failed(mv, err)
-			case slices.Contains(again, mv):
-				left = append(left, mv)
-			case mv.Advance(l.Planner.Epoch):
-				left, ended = append(left, mv), table.Advanced
+	for _, packs := range pack.Waves(pack.Of(l.Planner, ready)) {
+		again := make([][]*plan.Move, len(packs))
+		errs := l.Tables.Every(ctx, len(packs), func(ctx context.Context, i int) (err error) {
+			again[i], err = l.applyPack(ctx, packs[i], suffix)
+			return err
+		})
+		for i, pk := range packs {
+			for _, mv := range pk.Moves {
+				switch {
+				case errs[i] != nil:
+					failed(mv, errs[i])
+				case slices.Contains(again[i], mv):
+					left = append(left, mv)
+				case mv.Advance(l.Planner.Epoch):
+					left, ended = append(left, mv), table.Advanced
+				}
 			}
 		}
 	}
@@ -127,7 +133,7 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 		}
 	}
 	for _, s := range pk.Sums {
-		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix, pk.Moves[0].Shift)
+		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix+pk.Number, pk.Moves[0].Shift)
 		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group]})
 	}
 	return append(parts, rest...), nil

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -13,14 +14,14 @@ import (
 // Ledger is the ledger under the rules of one host. It is safe for concurrent use.
 type Ledger struct {
 	*host.Host
-	raiseEpochAbove func(context.Context, plan.Version) error
+	raiseEpochAbove func(context.Context, stamp.Version) error
 }
 
 var _ host.Ledger = (*Ledger)(nil)
 
 // New returns the ledger of a host. It calls raiseEpochAbove for an entry that newer rules have written, and
 // returns that error.
-func New(h *host.Host, raiseEpochAbove func(context.Context, plan.Version) error) *Ledger {
+func New(h *host.Host, raiseEpochAbove func(context.Context, stamp.Version) error) *Ledger {
 	return &Ledger{Host: h, raiseEpochAbove: raiseEpochAbove}
 }
 
@@ -41,7 +42,7 @@ func (l *Ledger) Read(ctx context.Context, key change.Key) (*plan.Move, error) {
 // have written is not this engine's to swap: it would lose what only they ask for.
 func (l *Ledger) Entry(ctx context.Context, r table.Row) (*plan.Entry, error) {
 	ent, err := state.ReadEntry(l.Planner, r)
-	if err == nil && ent != nil && ent.At >= plan.VersionAt(l.Planner.Epoch+1, change.Position{}) {
+	if err == nil && ent != nil && ent.At >= stamp.VersionAt(l.Planner.Epoch+1, change.Position{}) {
 		return nil, l.raiseEpochAbove(ctx, ent.At)
 	}
 	return ent, err

@@ -65,25 +65,35 @@ func (l *Ledger) replan(ctx context.Context, mv *plan.Move, actual table.Row) (b
 	if err != nil {
 		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
 	}
-	if mv.First < 0 { // rederived: what the item asks for has to be read after the entry
-		sc := plan.Everything
-		if mv.Seeding {
-			sc = plan.Sources
-		}
-		fresh, err := l.move(ctx, mv.Key, ent, sc, mv.Late)
-		if err != nil {
-			return false, err
-		}
-		fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
-		for k, item := range mv.Restore {
-			fresh.RestoreAt(k, item)
-		}
-		*mv = *fresh
-		return mv.Idle(), nil
-	}
 	duplicate := ent != nil && ent.At.Has(mv.To)
+	if duplicate && ent.At.RulesEpoch() != mv.To.RulesEpoch() && !mv.FromItem {
+		// A later record was applied under older rules. Under these it may ask for nothing, so only the item tells.
+		mv.FromItem, mv.Late.Touched = true, mv.Touched
+	}
+	if mv.FromItem {
+		return l.reread(ctx, mv, ent)
+	}
 	mv.Expect(ent, l.Planner.Bindings)
 	return duplicate, nil
+}
+
+// reread plans a move anew from the item: what it asks for has to be read after the entry.
+func (l *Ledger) reread(ctx context.Context, mv *plan.Move, ent *plan.Entry) (idle bool, err error) {
+	sc := plan.Everything
+	if mv.Seeding {
+		sc = plan.Sources
+	}
+	fresh, err := l.move(ctx, mv.Key, ent, sc, mv.Late)
+	if err != nil {
+		return false, err
+	}
+	fresh.First, fresh.Position = mv.First, mv.Position
+	fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
+	for k, item := range mv.Restore {
+		fresh.RestoreAt(k, item)
+	}
+	*mv = *fresh
+	return mv.Idle(), nil
 }
 
 // narrow looks for the effect that DynamoDB refuses for good, where it does not say
@@ -135,14 +145,14 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 		}
 		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})
 		mv.Repark = mv.Repark || mv.Reparks
-		return mv.First < 0 && mv.Idle(), nil
+		return mv.FromItem && mv.Idle(), nil
 	}
 	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
 	if err := l.ParkID(ctx, k.ID, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}
 	mv.Replace(k, mv.Old[k])
-	return mv.First < 0 && mv.Idle(), nil
+	return mv.FromItem && mv.Idle(), nil
 }
 
 // suffixTriesMax bounds how many accumulators of one aggregate are tried for a
@@ -157,6 +167,7 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectK
 	if b == nil || b.Suffixes < 2 {
 		return false, nil
 	}
+	mv.Alone = true
 	if mv.Shift++; mv.Shift < min(b.Suffixes, suffixTriesMax) {
 		return true, nil
 	}

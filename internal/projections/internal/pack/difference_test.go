@@ -1,6 +1,8 @@
 package pack_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,9 +28,11 @@ rules:
   cards:  { mirror: Member, as: Card, attributes: [name] }
 `
 
-func clubPlanner(t *testing.T) *plan.Planner {
+func clubPlanner(t *testing.T) *plan.Planner { return plannerOf(t, clubRules) }
+
+func plannerOf(t *testing.T, file string) *plan.Planner {
 	t.Helper()
-	set, err := rules.Load("club", []byte(clubRules), kinds.All)
+	set, err := rules.Load("club", []byte(file), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,5 +152,24 @@ func TestAMoveGoesInStepsOfSingleEffects(t *testing.T) {
 	}
 	if steps != len(want)-1 || len(mv.Changing()) != 1 || cmp.Diff(want.Keys(), mv.Next().Keys()) != "" {
 		t.Errorf("after %d steps %v are in force, and %v changes", steps, mv.Next(), mv.Changing())
+	}
+}
+
+// TestPacksOfOneCounterGoSideBySideUnderTheirSuffixes has three packs add to one counter.
+func TestPacksOfOneCounterGoSideBySideUnderTheirSuffixes(t *testing.T) {
+	for suffixes, want := range map[int][]int{1: {1, 1, 1}, 2: {2, 1}, 4: {3}} {
+		p := plannerOf(t, strings.Replace(clubRules, "as: Club.points", fmt.Sprintf("as: Club.points, write_shards: %d", suffixes), 1))
+		group := plan.GroupRef{Binding: p.ByID("points"), Group: "c"}
+		var packs []*pack.Pack
+		for i := range 3 {
+			packs = append(packs, &pack.Pack{Number: i + 1, Sums: []plan.Sum{{Group: group}}})
+		}
+		var got []int
+		for _, wave := range pack.Waves(packs) {
+			got = append(got, len(wave))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d suffixes: waves of %v packs, want %v", suffixes, got, want)
+		}
 	}
 }

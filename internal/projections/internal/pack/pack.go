@@ -19,6 +19,7 @@ const (
 type Pack struct {
 	Moves     []*plan.Move
 	Sums      []plan.Sum
+	Number    int             // among those that are made together: each adds under a write suffix of its own; 0 of a move that goes alone
 	exclusive map[string]bool // targets, locators and parked records that one of the moves writes
 	bytes     int
 }
@@ -29,13 +30,15 @@ func Of(p *plan.Planner, moves []*plan.Move) []*Pack {
 	return spread(moves, func(mv *plan.Move) ([]plan.Sum, []plan.Action) { return Difference(p, mv) })
 }
 
+// parts is what a move adds to aggregates, and what it does beside.
+type parts struct {
+	mv   *plan.Move
+	sums []plan.Sum
+	rest []plan.Action
+	near string // the first of the aggregates
+}
+
 func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.Action)) []*Pack {
-	type parts struct {
-		mv   *plan.Move
-		sums []plan.Sum
-		rest []plan.Action
-		near string
-	}
 	all := make([]parts, len(moves))
 	for i, mv := range moves {
 		sums, rest := difference(mv)
@@ -47,11 +50,15 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 	slices.SortStableFunc(all, func(a, b parts) int { return cmp.Compare(a.near, b.near) })
 	var packs []*Pack
 	var open *Pack
-	for _, p := range all {
+	for i, p := range all {
 		alone := p.mv.Alone || p.mv.Step != nil || slices.ContainsFunc(p.rest, func(a plan.Action) bool { return a.Reads })
-		if alone || open == nil || !open.take(p.mv, p.sums, p.rest) {
+		cuts := i > 0 && p.near != all[i-1].near && open != nil && open.cuts(all[i:])
+		if alone || cuts || open == nil || !open.take(p.mv, p.sums, p.rest) {
 			if open = (&Pack{exclusive: map[string]bool{}}); !open.take(p.mv, p.sums, p.rest) {
 				panic("a move that fits no transaction was not divided: " + p.mv.Key.String())
+			}
+			if !alone {
+				open.Number = len(packs)
 			}
 			packs = append(packs, open)
 		}
@@ -60,6 +67,53 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 		}
 	}
 	return packs
+}
+
+// cuts reports whether the moves that are near to the first of these go on in another pack, although one pack holds
+// them: then both write the same accumulator.
+func (pk *Pack) cuts(all []parts) bool {
+	near := slices.IndexFunc(all, func(p parts) bool { return p.near != all[0].near })
+	if near < 0 {
+		near = len(all)
+	}
+	return near < plan.TransactActionsMax && len(pk.Moves)+len(pk.Sums)+len(pk.exclusive)+near+1 > plan.TransactActionsMax
+}
+
+// Waves divides packs into those that may be sent at the same time: no two of them write one item. Packs that write
+// one item keep their order, but for those that only add to the same accumulators.
+func Waves(packs []*Pack) (waves [][]*Pack) {
+	for _, pk := range packs {
+		i := len(waves)
+		for i > 0 && !slices.ContainsFunc(waves[i-1], pk.follows) {
+			i--
+		}
+		for i < len(waves) && slices.ContainsFunc(waves[i], pk.adds) {
+			i++
+		}
+		if i == len(waves) {
+			waves = append(waves, nil)
+		}
+		waves[i] = append(waves[i], pk)
+	}
+	return waves
+}
+
+// follows reports whether both packs write one item, accumulators aside.
+func (pk *Pack) follows(other *Pack) bool {
+	for item := range pk.exclusive {
+		if other.exclusive[item] {
+			return true
+		}
+	}
+	return false
+}
+
+// adds reports whether both packs add to one accumulator.
+func (pk *Pack) adds(other *Pack) bool {
+	return slices.ContainsFunc(pk.Sums, func(s plan.Sum) bool {
+		return (pk.Number-other.Number)%s.Group.Rule.Suffixes() == 0 &&
+			slices.ContainsFunc(other.Sums, func(o plan.Sum) bool { return o.Group == s.Group })
+	})
 }
 
 // take adds a move, unless the transaction would grow too large, write one

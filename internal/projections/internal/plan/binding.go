@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -44,9 +45,12 @@ func (bs *Bindings) Of(r *rules.Rule) *Binding { return bs.byRule[r] }
 // ByID is the binding under an id of the registry; nil if no rule in force has it.
 func (bs *Bindings) ByID(id string) *Binding { return bs.byID[id] }
 
+// AnyByID is the binding of a rule, in force or not; nil if there is none of this id.
+func (bs *Bindings) AnyByID(id string) *Binding { return cmp.Or(bs.ByID(id), bs.Former(id)) }
+
 // NameOf is the name of a rule, in force or not, by its id, or of a locator; the id itself if no rule has it.
 func (bs *Bindings) NameOf(id string) string {
-	if b := cmp.Or(bs.ByID(id), bs.Former(id)); b != nil {
+	if b := bs.AnyByID(id); b != nil {
 		return b.Rule.Name
 	}
 	if locator, ok := LocatorIn(id); ok {
@@ -71,7 +75,7 @@ func (bs *Bindings) AddFormer(formers ...*Binding) { bs.formers = append(bs.form
 
 // NewFormer binds a rule that is not in force any more.
 func NewFormer(r *rules.Rule, id string) *Binding {
-	return &Binding{Rule: r, ID: id, Stamp: StampPrefix + id, Family: familyOf(r), Former: true}
+	return &Binding{Rule: r, ID: id, Stamp: stamp.Prefix + id, Family: familyOf(r), Former: true}
 }
 
 // familyOf is the family of a rule's kind; nil of a rule of which nothing is known but its name.
@@ -127,7 +131,7 @@ func (bs *Bindings) RetiredLocator(locator string) bool {
 func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	bs := &Bindings{Set: set, byRule: map[*rules.Rule]*Binding{}, byID: map[string]*Binding{}, locators: map[string]string{}}
 	for _, r := range set.Rules {
-		b := &Binding{Rule: r, ID: ids[r], Stamp: StampPrefix + ids[r], Suffixes: r.Suffixes(), Family: familyOf(r)}
+		b := &Binding{Rule: r, ID: ids[r], Stamp: stamp.Prefix + ids[r], Suffixes: r.Suffixes(), Family: familyOf(r)}
 		if r.ByUnique {
 			b.Locator = r.Target.Name
 		}

@@ -56,11 +56,17 @@ func (u unread) Wanted() Own { return u }
 // Adapt implements Own.
 func (u unread) Adapt(*Move, EffectKey) Own { return u }
 
+// contributesOne begins the text of a contribution of 1, such as that of each source of a count.
+const contributesOne = "*"
+
 // String is the effect as the ledger entry holds it.
 func (f Effect) String() string {
 	switch f.Kind {
 	case Contribution:
-		return "+" + f.Amount.String() + " " + f.Group
+		if amount := f.Amount.String(); amount != "1" {
+			return "+" + amount + " " + f.Group
+		}
+		return contributesOne + f.Group
 	case Located:
 		return "@" + f.Group
 	case Parked:
@@ -86,6 +92,8 @@ func ParseEffect(text string) (Effect, error) {
 	}
 	kind, rest := EffectKind(text[0]), text[1:]
 	switch {
+	case text[:1] == contributesOne:
+		return Effect{Kind: Contribution, Amount: decimal.New(1), Group: rest}, nil
 	case kind == Contribution:
 		head, tail, _ := strings.Cut(rest, " ")
 		amount, err := decimal.Parse(head)
@@ -103,7 +111,7 @@ func ParseEffect(text string) (Effect, error) {
 // ParseEffect reads what String wrote of an effect under a key.
 func (bs *Bindings) ParseEffect(k EffectKey, text string) (Effect, error) {
 	f, err := ParseEffect(text)
-	if b := cmp.Or(bs.ByID(k.ID), bs.Former(k.ID)); b != nil && f.Kind == OfFamily {
+	if b := bs.AnyByID(k.ID); b != nil && f.Kind == OfFamily {
 		if owner, ok := b.Family.(Owner); ok {
 			return owner.ReadEffect(text)
 		}

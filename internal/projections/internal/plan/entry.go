@@ -6,15 +6,16 @@ import (
 	"strconv"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Entry is a ledger entry: the engine's memory of one source item.
 type Entry struct {
-	At        Version  // last position applied
-	Rederived int64    // times the item was rederived at that position
-	Effects   Effects  // in force
-	Due       []string // groups that lost a contribution which no image shows; see Move.Due
+	At        stamp.Version // last position applied
+	Rederived int64         // times the item was rederived at that position
+	Effects   Effects       // in force
+	Due       []string      // groups that lost a contribution which no image shows; see Move.Due
 }
 
 // ReadEntry reads a ledger entry; nil for a row that is not there. The error says
@@ -23,19 +24,19 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	if len(row) == 0 {
 		return nil, nil
 	}
-	at, readable := p.readAt(row["at"])
+	at, readable := p.readAt(row["a"])
 	if !readable {
-		return nil, fmt.Errorf("the position %q", row["at"].Text())
+		return nil, fmt.Errorf("the position %q", row["a"].Text())
 	}
 	times, readable := readTimes(row["rederived"])
 	if !readable {
 		return nil, fmt.Errorf("%q for a number of times", row["rederived"].Text())
 	}
-	if row["effects"].Kind() != change.KindMap {
+	if row["e"].Kind() != change.KindMap {
 		return nil, errors.New("no effects")
 	}
 	e := &Entry{At: at, Rederived: times, Effects: Effects{}}
-	for name, v := range row["effects"].Map() {
+	for name, v := range row["e"].Map() {
 		f, err := p.readEffect(name, v)
 		if err != nil {
 			return nil, fmt.Errorf("for %s %w", name, err)
@@ -51,31 +52,31 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 }
 
 // readAt reads the position of an entry, which the registry's rules epoch can rise above.
-func (p *Planner) readAt(v change.Value) (Version, bool) {
-	at, readable := ReadVersion(v)
-	return at, readable && (at.RulesEpoch() < EpochMax || p.Epoch >= EpochMax)
+func (p *Planner) readAt(v change.Value) (stamp.Version, bool) {
+	at, readable := stamp.ReadVersion(v)
+	return at, readable && (at.RulesEpoch() < stamp.EpochMax || p.Epoch >= stamp.EpochMax)
 }
 
 // readTimes reads a number of times. No row holds 0: a condition asks for the absence of it.
 func readTimes(v change.Value) (int64, bool) {
 	times, readable := ReadCount(v)
-	return times, readable && times <= timesMax && (times > 0 || v.Kind() == change.KindAbsent)
+	return times, readable && times <= stamp.TimesMax && (times > 0 || v.Kind() == change.KindAbsent)
 }
 
 // Readable is the part of a torn ledger entry that can stay. An entry without a
 // readable position gets one before each record: a later record moves it on.
 func (p *Planner) Readable(row change.Item) change.Item {
-	at, readable := p.readAt(row["at"])
+	at, readable := p.readAt(row["a"])
 	if !readable {
-		at = VersionAt(p.Epoch, change.Position{})
+		at = stamp.VersionAt(p.Epoch, change.Position{})
 	}
 	effects := map[string]change.Value{}
-	for name, v := range row["effects"].Map() {
+	for name, v := range row["e"].Map() {
 		if _, err := p.readEffect(name, v); err == nil {
 			effects[name] = v
 		}
 	}
-	left := change.Item{"at": change.String(string(at)), "effects": change.Map(effects)}
+	left := change.Item{"a": change.String(string(at)), "e": change.Map(effects)}
 	if times, readable := readTimes(row["rederived"]); readable && times > 0 {
 		left["rederived"] = row["rederived"]
 	}
@@ -112,20 +113,10 @@ func (p *Planner) IsTarget(r *rules.Rule, key change.Key) bool {
 	return r.Target.HasKey(key) && (p.CanExist == nil || p.CanExist(key))
 }
 
-// ReadVersion reads the version that an attribute holds.
-func ReadVersion(v change.Value) (Version, bool) {
-	if v.Kind() != change.KindString {
-		return "", false
-	}
-	return ParseVersion(v.Text())
-}
-
 const (
 	// CountMax is the highest count in one row that counts as readable: no table sees
 	// so many changes, and the sum of all rows of an aggregate still fits an int64.
 	CountMax = 10_000_000_000_000_000
-	// timesMax is the highest number of times that a version has room for.
-	timesMax = 999_999_999_999
 )
 
 // ReadCount reads a count that an attribute holds; 0 if there is none. It reports

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -21,14 +22,6 @@ type Family interface {
 
 	// Explain tells people what a rule asks for in pl beside its effects.
 	Explain(pl *Changes, b *Binding, tell func(effect, write string))
-}
-
-// Digester is a Family whose stamps digest values in a way of its own, and not all together.
-type Digester interface {
-	// Digest is Binding.Digest.
-	Digest(values []change.Value) string
-	// Covered is Binding.Covered.
-	Covered(b *Binding, digest string, img change.Image) []string
 }
 
 // Feeder is a Family whose rules have effects in the ledger.
@@ -63,12 +56,16 @@ func (p *Planner) WordsOf(id string, f Effect) Words {
 	switch f.Kind {
 	case Located:
 		return Words{What: "being found as " + f.Group, Undo: "clear it in the state table", Redo: "write it to the state table"}
-	case Parked:
-		return Words{What: "nothing, being unreadable: " + f.Parked.Reason, Undo: "clear it in the state table",
+	case Parked: // an effect that was read from the ledger has no reason
+		return Words{What: "nothing, being unreadable: " + cmp.Or(f.Parked.Reason, f.Parked.Code), Undo: "clear it in the state table",
 			Redo: "park it (" + f.Parked.Code + ")"}
 	}
-	b := p.ByID(id)
-	return b.Family.(Feeder).Words(b, f)
+	if b := p.AnyByID(id); b != nil {
+		if feeder, ok := b.Family.(Feeder); ok {
+			return feeder.Words(b, f)
+		}
+	}
+	return Words{What: f.String()} // of a rule of which nothing is known
 }
 
 // Listed names attributes in a sentence.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -44,7 +45,7 @@ func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rule
 	if id.Rule.Target == now || id.Rule.MakesItems() || !id.Rule.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
 	}
-	left, ok := parseStamp(img.Lookup(id.Stamp))
+	left, ok := stamp.Parse(img.Lookup(id.Stamp))
 	if !ok {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img chan
 		if !b.Retired.Load() || !b.Rule.Target.HasKey(key) {
 			continue
 		}
-		if _, ok := parseStamp(img.Lookup(b.Stamp)); !ok {
+		if _, ok := stamp.Parse(img.Lookup(b.Stamp)); !ok {
 			continue
 		}
 		id := ItemRule{b, key}
@@ -80,7 +81,7 @@ func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img chan
 // lateWrite notes how an item was before and after a late write of a retired rule, as
 // this record or one before it in the batch tells. Before is nil if none does.
 func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
-	if _, ok := parseStamp(old.Lookup(b.Stamp)); !ok {
+	if _, ok := stamp.Parse(old.Lookup(b.Stamp)); !ok {
 		l.before, l.late = old, l.Last
 	} else if earlier != nil && earlier.before != nil {
 		l.goOn(b, earlier)
@@ -102,9 +103,9 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 // that was there before the rule first wrote on it is not the rule's.
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
-	stamp, _ := parseStamp(img.Lookup(id.Stamp))
+	written, _ := stamp.Parse(img.Lookup(id.Stamp))
 	left.Beside = p.writersOn(id, now)
-	makes, ours := id.Rule.MakesItems(), stamp.Context == StampContext(p.Incarnation, id.Key, "")
+	makes, ours := id.Rule.MakesItems(), written.Context == stamp.Context(p.Incarnation, id.Key, "")
 	switch {
 	case makes && !ours: // cloned from another
 	case left.before != nil:
@@ -112,7 +113,7 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	case makes && !IsMade(id.Key, img): // the application's own
 		p.name(left, id, now, Released(id.Binding, img))
 	case !makes:
-		p.name(left, id, now, id.Covered(stamp.Digest, img))
+		p.name(left, id, now, id.Covered(written.Digest, img))
 	case p.madeByOther(id.Key, img):
 		p.name(left, id, now, id.Rule.Writes)
 	default:
@@ -124,9 +125,9 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 // same that stood there before: what a retired rule wrote does not count, nor what a
 // rule in force did that has written since, or whose stamp is gone.
 func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
-	stamp, _ := parseStamp(left.late.Lookup(id.Stamp))
+	written, _ := stamp.Parse(left.late.Lookup(id.Stamp))
 	var names []string
-	for _, name := range id.Covered(stamp.Digest, left.late) {
+	for _, name := range id.Covered(written.Digest, left.late) {
 		wrote, was := left.late.Lookup(name), left.before.Lookup(name)
 		if !wrote.Equal(left.Last.Lookup(name)) {
 			continue
@@ -175,9 +176,9 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 		if b == id.Binding || !slices.Contains(b.Rule.Writes, name) {
 			return false
 		}
-		stamp, ok := parseStamp(img.Lookup(b.Stamp))
-		ok = ok && (!b.Rule.MakesItems() || stamp.Context == StampContext(p.Incarnation, id.Key, ""))
-		return ok && slices.Contains(b.Covered(stamp.Digest, img), name)
+		written, ok := stamp.Parse(img.Lookup(b.Stamp))
+		ok = ok && (!b.Rule.MakesItems() || written.Context == stamp.Context(p.Incarnation, id.Key, ""))
+		return ok && slices.Contains(b.Covered(written.Digest, img), name)
 	})
 }
 
@@ -219,7 +220,7 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	if !id.Former {
 		return p.leftoverOnOtherEntity(id, img, m.Entity)
 	}
-	if _, ok := parseStamp(img.Lookup(id.Stamp)); !ok {
+	if _, ok := stamp.Parse(img.Lookup(id.Stamp)); !ok {
 		return nil
 	}
 	left := &Leftover{Last: img}
@@ -246,7 +247,7 @@ func (bs *Bindings) WroteAt(key change.Key) bool {
 // madeByOther reports whether a rule in force, or not retired yet, that makes items has written an item.
 func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
 	return slices.ContainsFunc(p.makersAt(key), func(b *Binding) bool {
-		return Stamped(b, StampContext(p.Incarnation, key, ""), img)
+		return Stamped(b, stamp.Context(p.Incarnation, key, ""), img)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -37,7 +38,7 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	same := former(t, "member-count", "role != \"banned\"", "role == \"banned\"")
 	list := former(t, "member-list", "[role", "[extra, role")
 	stamp := func(b *plan.Binding, key change.Key, item change.Item) change.Value {
-		return s(plan.Stamp{plan.StampContext("i", key, ""), plan.VersionOf(1, 4), plan.DigestOf(b, item)}.String())
+		return s(stamp.Stamp{Context: stamp.Context("i", key, ""), Version: stamp.VersionOf(1, 4), Digest: plan.DigestOf(b, item)}.String())
 	}
 	with := func(b *plan.Binding, key change.Key, item change.Item) change.Item {
 		item[b.Stamp] = stamp(b, key, item)
@@ -139,7 +140,8 @@ func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 	other.Retired.Store(true)
 	item := func(b *plan.Binding, count string) change.Item {
 		it := change.Item{"members": change.Number(count)}
-		it[b.Stamp] = s(plan.Stamp{plan.StampContext("i", group, ""), plan.VersionOf(1, 4), plan.DigestOf(b, it)}.String())
+		it[b.Stamp] = s(stamp.Stamp{Context: stamp.Context("i", group, ""), Version: stamp.VersionOf(1, 4),
+			Digest: plan.DigestOf(b, it)}.String())
 		return it
 	}
 	both := item(late, "5")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -21,32 +22,15 @@ func IsMade(item change.Key, img change.Image) bool {
 }
 
 // Released are the attributes that a rule which makes items gives up on one of the application's:
-// those that it writes, but for what tells the item's entity. On an item that has
-// become one of another entity only what the stamp proves to be the rule's goes.
+// those that it writes, but for what tells the item's entity. On an item that has become one
+// of another entity, an attribute goes only if the stamp proves that the rule wrote its value.
 func Released(b *Binding, img change.Image) []string {
+	names := slices.Clone(b.Rule.Writes)
 	if !b.Rule.Target.Is(img) {
-		stamp, _ := parseStamp(img.Lookup(b.Stamp))
-		if stamp.Digest != DigestOf(b, asTarget{img, b.Rule.Target}) {
-			return nil
-		}
+		written, _ := stamp.Parse(img.Lookup(b.Stamp))
+		names = b.Covered(written.Digest, img)
 	}
-	return slices.DeleteFunc(slices.Clone(b.Rule.Writes), func(name string) bool {
+	return slices.DeleteFunc(names, func(name string) bool {
 		return slices.ContainsFunc(b.Rule.Target.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
 	})
-}
-
-// asTarget is an item as if it were of an entity.
-type asTarget struct {
-	change.Image
-	entity *rules.Entity
-}
-
-// Lookup returns an attribute's value.
-func (a asTarget) Lookup(name string) change.Value {
-	for _, eq := range a.entity.Equals {
-		if eq.Attribute == name {
-			return eq.Value
-		}
-	}
-	return a.Image.Lookup(name)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
 // Move takes one source item's ledger entry from one set of effects to
@@ -13,9 +14,10 @@ import (
 // nothing; when that fails the entry itself decides.
 type Move struct {
 	Key      change.Key
-	First    int // index of the first record that asked for it; -1 when rederived
+	First    int  // index of the first record that asked for it; -1: none did
+	FromItem bool // planned from the item as it is, not from images: it is read again after an entry that moved
 	Position change.Position
-	To       Version
+	To       stamp.Version
 	Old, New Effects
 	Touched  []GroupRef // to be rolled up
 
@@ -84,7 +86,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 			}
 		}
 	}
-	if mv.First >= 0 {
+	if !mv.FromItem {
 		bs.groups(mv.Old, func(g GroupRef) {
 			if !slices.Contains(mv.Touched, g) {
 				mark(g)
@@ -181,7 +183,7 @@ func (mv *Move) Outlived() bool {
 // MarkedEntry is the entry that holds the move's due mark: the one it wrote,
 // or, where it found itself done already, the one it found.
 func (mv *Move) MarkedEntry() *Entry {
-	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && mv.First >= 0 {
+	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && !mv.FromItem {
 		return mv.Entry
 	}
 	return &Entry{At: mv.To, Rederived: mv.Rederived}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -61,7 +62,7 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 		mv = &Move{Key: rec.Key, First: s.Index, Old: old}
 		pl.Moves.Put(rec.Key, mv)
 	}
-	mv.New, mv.To, mv.Position = new, VersionAt(p.Epoch, rec.Position), rec.Position
+	mv.New, mv.To, mv.Position = new, stamp.VersionAt(p.Epoch, rec.Position), rec.Position
 	p.groups(old, mv.touch)
 	p.groups(new, mv.touch)
 	p.relocate(mv, old, new)

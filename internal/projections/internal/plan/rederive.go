@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -97,10 +98,10 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 
 // MoveFrom is the move of a ledger entry that was read to what the item, read after it, asks for.
 func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
-	mv := &Move{Key: key, First: -1, New: p.EffectsOf(key, img), Seeding: sc == Sources, Late: late}
+	mv := &Move{Key: key, First: -1, FromItem: true, New: p.EffectsOf(key, img), Seeding: sc == Sources, Late: late}
 	p.groups(mv.New, mv.touch)
 	mv.Expect(ent, p.Bindings)
-	mv.To = VersionAt(p.Epoch, change.Position{})
+	mv.To = stamp.VersionAt(p.Epoch, change.Position{})
 	if ent != nil {
 		mv.To, mv.Rederived = ent.At.UnderEpoch(p.Epoch), ent.Rederived+1
 	}
@@ -115,7 +116,7 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 // the effects stay: the item was read after that record, which an earlier one that
 // is still to come must not undo.
 func (p *Planner) raise(mv *Move, ent *Entry) {
-	to := VersionAt(p.Epoch, mv.Late.Position)
+	to := stamp.VersionAt(p.Epoch, mv.Late.Position)
 	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {
 		return
 	}

@@ -2,53 +2,11 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/rules"
 )
-
-// Stamp is the text that the engine leaves in a target's attribute
-// `_dm_<rule id>` with every write: context, version and digest, parted by
-// spaces. The context names the item, the state table's incarnation and, where
-// it has one, the parent or group; a stamp of another context counts as none.
-// The digest is that of the values written, of copies one for each with dots between
-// them, so a stamp beside other values betrays another program's write.
-type Stamp struct {
-	Context string
-	Version Version
-	Digest  string
-}
-
-// StampPrefix begins the name of every attribute in which the engine leaves a stamp.
-const StampPrefix = "_dm_"
-
-// String is the stamp as the attribute holds it.
-func (s Stamp) String() string { return s.Context + " " + string(s.Version) + " " + s.Digest }
-
-// StampContext makes the context of an item's stamp. within is the parent's key or the group.
-func StampContext(incarnation string, item change.Key, within string) string {
-	return change.Digest(change.String(incarnation), change.String(item.String()), change.String(within))
-}
-
-// ReadStamp returns the stamp in v, if it is one of this context.
-func ReadStamp(v change.Value, context string) (Stamp, bool) {
-	s, ok := parseStamp(v)
-	if !ok || s.Context != context {
-		return Stamp{}, false
-	}
-	return s, true
-}
-
-// parseStamp returns the stamp in v, whatever its context. What cannot be read is no stamp.
-func parseStamp(v change.Value) (Stamp, bool) {
-	if v.Kind() != change.KindString {
-		return Stamp{}, false
-	}
-	context, rest, _ := strings.Cut(v.Text(), " ")
-	text, digest, ok := strings.Cut(rest, " ")
-	version, readable := ParseVersion(text)
-	return Stamp{context, version, digest}, ok && readable
-}
 
 // Untouched reports whether a record left a rule's attributes and stamp on an item as they were.
 func Untouched(b *Binding, old, new change.Image) bool {
@@ -64,11 +22,11 @@ func Foreign(b *Binding, context string, old, new change.Image) bool {
 	if old == nil {
 		return true
 	}
-	now, ok := ReadStamp(new.Lookup(b.Stamp), context)
+	now, ok := stamp.Read(new.Lookup(b.Stamp), context)
 	if !ok || now.Digest != DigestOf(b, new) {
 		return true
 	}
-	before, ok := ReadStamp(old.Lookup(b.Stamp), context)
+	before, ok := stamp.Read(old.Lookup(b.Stamp), context)
 	if ok && now == before { // our correction of what another program wrote under our stamp
 		return before.Digest == DigestOf(b, old)
 	}
@@ -80,7 +38,7 @@ func Stamped(b *Binding, context string, img change.Image) bool {
 	if img == nil {
 		return false
 	}
-	_, ok := ReadStamp(img.Lookup(b.Stamp), context)
+	_, ok := stamp.Read(img.Lookup(b.Stamp), context)
 	return ok
 }
 
@@ -92,29 +50,25 @@ func Holds(b *Binding, img change.Image) bool {
 }
 
 // DigestOf digests what the rule's attributes on an item hold.
-func DigestOf(b *Binding, img change.Image) string {
-	vs := make([]change.Value, len(b.Rule.Writes))
-	for i, name := range b.Rule.Writes {
+func DigestOf(b *Binding, img change.Image) string { return stamp.Digest(ValuesOf(b.Rule, img)) }
+
+// ValuesOf are the values that an item has of the attributes that a rule writes.
+func ValuesOf(r *rules.Rule, img change.Image) []change.Value {
+	vs := make([]change.Value, len(r.Writes))
+	for i, name := range r.Writes {
 		vs[i] = img.Lookup(name)
 	}
-	return b.Digest(vs)
-}
-
-// Digest digests values of the attributes that a rule writes, for its stamp.
-func (b *Binding) Digest(values []change.Value) string {
-	if own, ok := b.Family.(Digester); ok {
-		return own.Digest(values)
-	}
-	return change.Digest(values...)
+	return vs
 }
 
 // Covered are those of a rule's attributes that hold what the digest of its stamp tells.
 func (b *Binding) Covered(digest string, img change.Image) []string {
-	if own, ok := b.Family.(Digester); ok {
-		return own.Covered(b, digest, img)
+	var names []string
+	length := stamp.DigitsOfEach(len(b.Rule.Writes))
+	for i, name := range b.Rule.Writes {
+		if one := stamp.ShortDigest(length, img.Lookup(name)); len(digest) >= (i+1)*length && digest[i*length:(i+1)*length] == one {
+			names = append(names, name)
+		}
 	}
-	if digest == DigestOf(b, img) {
-		return b.Rule.Writes
-	}
-	return nil
+	return names
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
 // A move that is too large for one transaction goes in steps. Each step moves
@@ -61,18 +62,18 @@ func (mv *Move) Changing() []EffectKey {
 
 // At is the position that the next transaction gives the entry, and how often the item
 // is rederived there: a step keeps the entry's own.
-func (mv *Move) At(epoch int) (Version, int64) {
+func (mv *Move) At(epoch int) (stamp.Version, int64) {
 	if mv.Step == nil {
 		return mv.To, mv.Rederived
 	}
 	if mv.Entry == nil {
-		return VersionAt(epoch, change.Position{}), 1
+		return stamp.VersionAt(epoch, change.Position{}), 1
 	}
 	return mv.Entry.At.UnderEpoch(epoch), mv.Entry.Rederived + 1
 }
 
 // Version is the version of a write that goes with the move's ledger entry.
-func (mv *Move) Version() Version {
+func (mv *Move) Version() stamp.Version {
 	if at, rederived := mv.At(mv.To.RulesEpoch()); rederived > 0 {
 		return at.Rederived(rederived)
 	}
@@ -94,7 +95,7 @@ func (mv *Move) Advance(epoch int) bool {
 	restore := maps.Clone(mv.Restore)
 	maps.DeleteFunc(restore, func(k EffectKey, _ change.Key) bool { return mv.Step[k] })
 	mv.Entry, mv.Old, mv.Restore, mv.Step, mv.Shift, mv.Consolidated = e, after, restore, nil, 0, false
-	if mv.First < 0 && !mv.Raised {
+	if mv.FromItem && !mv.Raised {
 		mv.To, mv.Rederived = at, rederived+1
 	}
 	return true

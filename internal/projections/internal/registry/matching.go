@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
@@ -74,6 +76,27 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	}
 	return more
 }
+
+// FreeID returns an id that is not taken, and takes it: a digest of the rule's name. So a new state table gives the same
+// rules the same ids. If the id is taken or begins with a hyphen, FreeID digests the name with a number behind it. The
+// id is short because the name of every stamp holds it. It begins with no hyphen because commands take it as an argument.
+func FreeID(name string, taken map[string]bool) string {
+	for n := 1; ; n++ {
+		text := name
+		if n > 1 {
+			text = fmt.Sprintf("%s-%d", name, n)
+		}
+		if id := stamp.ShortDigest(idDigitsMin+n/triesWithEachLength, change.String(text)); !taken[id] && id[0] != '-' {
+			taken[id] = true
+			return id
+		}
+	}
+}
+
+const (
+	idDigitsMin         = 2
+	triesWithEachLength = 32
+)
 
 // FreeName takes a name that is not taken yet: this one, or the first with a number behind it.
 func FreeName(name string, taken map[string]bool) string {

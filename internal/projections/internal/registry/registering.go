@@ -94,7 +94,7 @@ func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matche
 		items = append(items, reg.RuleWrite(m.IDs[r], "writeShardsMax", table.Number(int64(r.Suffixes()))))
 	}
 	items = append(items, reg.freshWrites(set, m, known, formers)...)
-	err := reg.tables.Transact(ctx, "registering new rules", nil, items[:min(len(items), plan.TransactActionsMax)])
+	err := reg.tables.Transact(ctx, "registering new rules", []string{""}, items[:min(len(items), plan.TransactActionsMax)])
 	if table.LostRace(err) {
 		return table.Lost, nil
 	}
@@ -123,7 +123,6 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	}
 	var writes []ddb.TransactWriteItem
 	for _, r := range m.Fresh {
-		id := FreeName(r.Name, taken)
 		row := state.Rule{
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
 			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
@@ -134,6 +133,7 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 			}
 			row.Locator = locators[r.Target.Name]
 		}
+		id := FreeID(r.Name, taken)
 		writes = append(writes, reg.tables.PutPart(row.Row(id), "attribute_not_exists(pk)", table.NewExpression()))
 	}
 	return writes

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -34,27 +36,56 @@ type Options struct {
 	AgreedEpoch int  // the rules of this epoch may be changed and removed; 0: none may
 	Attach      bool // the state table must be there and know these rules; nothing is created or registered
 	Now         func() time.Time
+	Creating    func() // called while DynamoDB makes the state table
 }
 
 // Open makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func Open(ctx context.Context, ts *table.Tables, opts Options) (*Registry, error) {
+	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now}
+	early := readEarly(ctx, ts.Reader)
+	defer early.group.Wait()
 	tableID, err := Describe(ctx, ts, opts.Rules)
 	if err != nil {
 		return nil, err
 	}
-	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now}
-	return reg, reg.open(ctx, opts, tableID)
+	return reg, reg.open(ctx, opts, tableID, early)
 }
 
-func (reg *Registry) open(ctx context.Context, opts Options, tableID string) error {
-	created, err := reg.tables.EnsureStateTable(ctx, opts.Attach)
+// earlyRead reads the registry while the tables are described. It counts only if it found one: what it lacks, or the
+// reason why it failed, the descriptions may bring.
+type earlyRead struct {
+	group sync.WaitGroup
+	own   *state.Table
+	known map[string]state.Rule
+	err   error
+}
+
+func readEarly(ctx context.Context, rd *table.Reader) *earlyRead {
+	e := &earlyRead{}
+	e.group.Go(func() { e.own, e.known, e.err = Read(ctx, rd) })
+	return e
+}
+
+// take returns what was read early, once, if that is a registry; otherwise it reads.
+func (e *earlyRead) take(ctx context.Context, rd *table.Reader) (*state.Table, map[string]state.Rule, error) {
+	e.group.Wait()
+	own, known := e.own, e.known
+	e.own = nil
+	if own != nil && e.err == nil {
+		return own, known, nil
+	}
+	return Read(ctx, rd)
+}
+
+func (reg *Registry) open(ctx context.Context, opts Options, tableID string, early *earlyRead) error {
+	created, err := reg.tables.EnsureStateTable(ctx, opts.Attach, opts.Creating)
 	if err != nil {
 		return err
 	}
 	reg.Found = projections.Description{StateTable: reg.tables.StateTable, StateTableCreated: created}
 	return table.Contend(ctx, "registering the rules in "+reg.tables.StateTable, func() (table.Round, error) {
-		own, known, err := Read(ctx, reg.tables.Reader)
+		own, known, err := early.take(ctx, reg.tables.Reader)
 		if own != nil { // a remedy for the registry would be wrong for that of another table
 			if err := CheckOwner(reg.tables, own, tableID); err != nil {
 				return table.Lost, err
@@ -207,12 +238,12 @@ func (reg *Registry) check(ctx context.Context) error {
 // RaiseEpochAbove is called for a version of newer rules, and returns ErrEpochMoved. Where
 // the registry has none so new, a worker of a state table that was lost has written it,
 // late. The epoch is raised above its, so that all it left counts as of older rules.
-func (reg *Registry) RaiseEpochAbove(ctx context.Context, v plan.Version) error {
+func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error {
 	if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
 	}
 	above := max(v.RulesEpoch(), reg.Planner.Epoch) + 1
-	if above > plan.EpochMax {
+	if above > stamp.EpochMax {
 		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify",
 			reg.tables.StateTable, v.RulesEpoch())
 	}

@@ -27,7 +27,7 @@ func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor,
 	unmoved := state.CursorIs(c, from)
 	to.Changes = from.Changes
 	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
-	err := s.Tables.Transact(ctx, doing, nil, append(items, rows...))
+	err := s.Tables.Transact(ctx, doing, []string{""}, append(items, rows...))
 	if table.LostRace(err) {
 		return ErrCursorMoved // or the epoch, which the next reading shows
 	}

@@ -15,7 +15,7 @@ const AccumulatorRows = "sum"
 
 // AccumulatorKey is the key of an accumulator of an aggregate: that of one write suffix.
 func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
-	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "accumulator")
+	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "a")
 }
 
 // Accumulator is a part of one aggregate: that of one write suffix.
@@ -27,7 +27,7 @@ type Accumulator struct {
 
 // ReadAccumulator reads an accumulator; the error says that its value or its members are no number.
 func ReadAccumulator(r table.Row) (a Accumulator, err error) {
-	a.Operations = CountOf(r["operations"])
+	a.Operations = CountOf(r["ops"])
 	members, readable := plan.ReadMembers(attributes.FromTable(r["members"]))
 	if a.Members = members; !readable {
 		return a, errors.New("the members are no number")

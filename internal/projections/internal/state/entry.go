@@ -14,7 +14,7 @@ import (
 )
 
 // EntryKey is the key of an item's ledger entry.
-func EntryKey(item change.Key) table.Key { return table.NewKey(EntryPrefix+item.String(), "entry") }
+func EntryKey(item change.Key) table.Key { return table.NewKey(EntryPrefix+item.String(), "e") }
 
 // EntryItem is the item of a ledger entry; false if its key was cut and is not beside it.
 func EntryItem(r table.Row) (change.Key, bool) {
@@ -56,8 +56,8 @@ func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 	r := key.Attributes()
 	at, rederived := mv.At(epoch)
 	effects := mv.Next()
-	r["at"] = table.Text(string(at))
-	r["effects"] = effectsValue(effects)
+	r["a"] = table.Text(string(at))
+	r["e"] = effectsValue(effects)
 	if key.Partition != EntryPrefix+mv.Key.String() {
 		r["item"] = table.Text(mv.Key.String()) // the key was cut: a sweep needs it whole
 	}
@@ -83,8 +83,8 @@ func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
 	case mv.Exact:
 		condition = EntryIs(c, mv.Entry)
 	default:
-		condition = c.Format("%n = %v", "effects", effectsValue(mv.Old)) +
-			c.Format(" AND %n >= %v AND %n < %v", "at", table.Text(string(mv.To.Epoch())), "at", table.Text(string(mv.To))) +
+		condition = c.Format("%n = %v", "e", effectsValue(mv.Old)) +
+			c.Format(" AND %n >= %v AND %n < %v", "a", table.Text(string(mv.To.Epoch())), "a", table.Text(string(mv.To))) +
 			c.Format(" AND attribute_not_exists(%n)", "due")
 		if len(mv.Old) == 0 {
 			condition = "attribute_not_exists(pk) OR (" + condition + ")"
@@ -99,10 +99,10 @@ func EntryIs(c *table.Expression, e *plan.Entry) string {
 		return "attribute_not_exists(pk)"
 	}
 	if e.Rederived == 0 {
-		return c.Format("%n = %v AND attribute_not_exists(%n)", "at", table.Text(string(e.At)), "rederived")
+		return c.Format("%n = %v AND attribute_not_exists(%n)", "a", table.Text(string(e.At)), "rederived")
 	}
-	return c.Format("%n = %v AND %n = %v", "at", table.Text(string(e.At)), "rederived", table.Number(e.Rederived))
+	return c.Format("%n = %v AND %n = %v", "a", table.Text(string(e.At)), "rederived", table.Number(e.Rederived))
 }
 
 // EntryPrefix begins the partition key of ledger entries.
-const EntryPrefix = "item/"
+const EntryPrefix = "i/"

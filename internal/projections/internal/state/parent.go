@@ -3,6 +3,7 @@ package state
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -15,11 +16,22 @@ func ParentKey(b *plan.Binding, parent change.Key) table.Key {
 }
 
 // ReferenceRows begins the partition keys of references.
-const ReferenceRows = "references"
+const ReferenceRows = "ref"
 
 // ReferenceKey is the key of the reference that a child has put at its parent.
 func ReferenceKey(b *plan.Binding, parent, child change.Key) table.Key {
 	return table.NewKey(ReferenceRows+"/"+b.ID+"/"+parent.String(), child.String())
+}
+
+// ReferenceRow is a reference as of a version of the child.
+func ReferenceRow(b *plan.Binding, parent, child change.Key, at stamp.Version) table.Row {
+	key := ReferenceKey(b, parent, child)
+	r := key.Attributes()
+	r["a"] = table.Text(string(at))
+	if key.Sort != child.String() {
+		r["child"] = table.Text(child.String())
+	}
+	return r
 }
 
 // ReferenceChild is the child that a reference names; long keys are kept beside their hash.
@@ -31,8 +43,8 @@ func ReferenceChild(reference table.Row) change.Key {
 }
 
 // SeenAt is the version of a row of parents or references; "" if there is none.
-func SeenAt(b *plan.Binding, r table.Row) plan.Version {
-	if at := plan.Version(table.TextOf(r["at"])); at < beyond(b) {
+func SeenAt(b *plan.Binding, r table.Row) stamp.Version {
+	if at := stamp.Version(table.TextOf(r["a"])); at < beyond(b) {
 		return at
 	}
 	return ""
@@ -40,10 +52,10 @@ func SeenAt(b *plan.Binding, r table.Row) plan.Version {
 
 // beyond is later than every version of a rule in force. What is later still, a
 // worker of a state table that was lost has left.
-func beyond(b *plan.Binding) plan.Version { return plan.VersionAt(b.Epoch+1, change.Position{}) }
+func beyond(b *plan.Binding) stamp.Version { return stamp.VersionAt(b.Epoch+1, change.Position{}) }
 
 // SeenBefore is the condition that the row is not there yet or has a version below v ("<"; "<=": or just that).
-func SeenBefore(c *table.Expression, b *plan.Binding, below string, v plan.Version) string {
+func SeenBefore(c *table.Expression, b *plan.Binding, below string, v stamp.Version) string {
 	return c.Format("attribute_not_exists(%n) OR %n "+below+" %v OR %n >= %v",
-		"at", "at", table.Text(string(v)), "at", table.Text(string(beyond(b))))
+		"a", "a", table.Text(string(v)), "a", table.Text(string(beyond(b))))
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Format numbers what the rows of the state table and the stamps on items look like. It
 // rises with every change after which an engine would misread those of before.
-const Format = 1
+const Format = 2
 
 const (
 	registryPartition = "registry" // sort: table, seeding, rule/<id>, file/<name>
@@ -151,7 +152,7 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 	switch {
 	case !isWhole(it["format"], Format, Format):
 		return otherFormat(stateTable, it)
-	case !isWhole(it["epoch"], 0, plan.EpochMax):
+	case !isWhole(it["epoch"], 0, stamp.EpochMax):
 		return tornRegistry(stateTable, tableSort, "epoch", it)
 	case it["incarnation"].Kind() != change.KindString || it["incarnation"].Text() == "":
 		return tornRegistry(stateTable, tableSort, "incarnation", it)
@@ -163,7 +164,7 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 		switch {
 		case !slices.Contains([]string{Seeding, Live, Retiring, Retired}, it["state"].Text()):
 			return tornRegistry(stateTable, row, "state", it)
-		case !isWhole(it["epoch"], 0, plan.EpochMax):
+		case !isWhole(it["epoch"], 0, stamp.EpochMax):
 			return tornRegistry(stateTable, row, "epoch", it)
 		case it["writeShardsMax"].Kind() != change.KindAbsent && !isWhole(it["writeShardsMax"], 0, rules.SuffixesMax):
 			return tornRegistry(stateTable, row, "writeShardsMax", it)

@@ -53,7 +53,7 @@ func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
 			listed = append(listed, t)
 		}
 	}
-	err = table.Each(ctx, len(found.dead), func(ctx context.Context, i int) error {
+	err = s.Tables.Each(ctx, len(found.dead), func(ctx context.Context, i int) error {
 		return s.Tables.DeleteState(ctx, "", "deleting what a former rule kept", found.dead[i], "", table.NewExpression())
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
 		return err
 	}
 	// Records that are lost say no more that the last claimants of a target have gone.
-	return table.Each(ctx, len(listed), func(ctx context.Context, i int) error { return s.UnlistIfUncontested(ctx, listed[i]) })
+	return s.Tables.Each(ctx, len(listed), func(ctx context.Context, i int) error { return s.UnlistIfUncontested(ctx, listed[i]) })
 }
 
 func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) {
@@ -94,7 +94,7 @@ func (s *Sweep) sort(found *Rows, key table.Key) {
 	id, _, _ := strings.Cut(rest, "/")
 	dead := false
 	switch word {
-	case "item":
+	case "i":
 		found.entries = append(found.entries, key)
 	case state.ParkedPartition, state.TasksPartition:
 		found.named = append(found.named, key)

@@ -19,7 +19,11 @@ func Attempt[T any](ctx context.Context, rd *Reader, doing string, f func() (T, 
 			rd.Counters.Retries.Add(1)
 		}
 		sent = true
+		rd.parallelism.begin()
+		began := time.Now()
 		out, err := f()
+		_, throttled := awscall.Load(err)
+		rd.parallelism.end(time.Since(began), throttled)
 		rd.Counters.refused(err)
 		return out, err
 	})

@@ -3,35 +3,134 @@ package table
 import (
 	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
+	"time"
 )
 
-// requestsAtOnce is how many requests of one batch are under way together, for every kind of rule.
-const requestsAtOnce = 16
+// How many requests of one piece of work are under way together.
+const (
+	requestsFirst = 16  // before anything is known of the table
+	requestsMax   = 128 // however fast it answers
+	requestsMin   = 2   // however often it throttles
+)
 
-// Every calls f for 0 to n-1, several at once, and returns all that they return.
-func Every(ctx context.Context, n int, f func(context.Context, int) error) []error {
-	errs := make([]error, n)
-	var g errgroup.Group
-	g.SetLimit(requestsAtOnce)
+// parallelism adapts how many requests are sent side by side: more as long as answers take little longer, half as
+// many after one that was throttled.
+type parallelism struct {
+	mu       sync.Mutex
+	limit    int // 0: requestsFirst
+	underWay int
+	answers  int           // since limit changed, of requests that had at least half as many beside them
+	took     time.Duration // all these
+	most     int           // under way beside one of them, it included
+	best     time.Duration // the least that one took on average, since no more than requestsFirst were under way
+}
+
+// now is how many requests may be under way.
+func (p *parallelism) now() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.limit, requestsFirst)
+}
+
+// begin notes that a request is sent.
+func (p *parallelism) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.underWay++
+}
+
+// end notes the answer to a request.
+func (p *parallelism) end(took time.Duration, throttled bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limit, beside := cmp.Or(p.limit, requestsFirst), p.underWay
+	p.underWay--
+	if throttled {
+		p.limit, p.answers, p.took, p.most = max(requestsMin, limit/2), 0, 0, 0
+		return
+	}
+	if beside*2 < limit {
+		return // so few tell nothing about more
+	}
+	p.answers, p.took, p.most = p.answers+1, p.took+took, max(p.most, beside)
+	if p.answers < limit {
+		return
+	}
+	average := p.took / time.Duration(p.answers)
+	if p.best == 0 || average < p.best || p.most <= requestsFirst {
+		p.best = average
+	}
+	switch {
+	case 2*average <= 3*p.best:
+		limit = min(requestsMax, limit+max(1, limit/4))
+	case limit > requestsFirst:
+		limit = max(requestsFirst, limit-limit/4)
+	}
+	p.limit, p.answers, p.took, p.most = limit, 0, 0, 0
+}
+
+// AtOnce is how many requests of one piece of work are under way together, as things are.
+func (rd *Reader) AtOnce() int { return rd.parallelism.now() }
+
+// Slots bound the requests of one piece of work that are under way together: no slot is
+// given while as many are taken as AtOnce allows at that moment.
+type Slots struct {
+	reader *Reader
+	mu     sync.Mutex
+	change *sync.Cond
+	taken  int
+}
+
+// NewSlots returns slots for one piece of work.
+func (rd *Reader) NewSlots() *Slots {
+	s := &Slots{reader: rd}
+	s.change = sync.NewCond(&s.mu)
+	return s
+}
+
+// Take waits for a slot. A caller that holds one already must not take another.
+func (s *Slots) Take() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.taken >= s.reader.AtOnce() {
+		s.change.Wait()
+	}
+	s.taken++
+	s.change.Signal() // there may be room for more: the bound may have risen
+}
+
+// Return gives a slot back.
+func (s *Slots) Return() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+	s.change.Signal()
+}
+
+// Every calls f for 0 to n-1, several at once, and returns all that they return. f sends
+// one request after the other.
+func (rd *Reader) Every(ctx context.Context, n int, f func(context.Context, int) error) []error {
+	errs, slots := make([]error, n), rd.NewSlots()
+	var all sync.WaitGroup
 	for i := range n {
-		g.Go(func() error {
+		slots.Take()
+		all.Go(func() {
+			defer slots.Return()
 			errs[i] = f(ctx, i)
-			return nil
 		})
 	}
-	_ = g.Wait() // of functions that return nil
+	all.Wait()
 	return errs
 }
 
 // Each calls f for 0 to n-1, several at once, and begins no more of them once
 // one has failed. The error that it returns is that of the lowest number, not
 // the one that came first.
-func Each(ctx context.Context, n int, f func(context.Context, int) error) error {
+func (rd *Reader) Each(ctx context.Context, n int, f func(context.Context, int) error) error {
 	var failed atomic.Bool
-	return cmp.Or(Every(ctx, n, func(ctx context.Context, i int) error {
+	return cmp.Or(rd.Every(ctx, n, func(ctx context.Context, i int) error {
 		if failed.Load() {
 			return nil
 		}

@@ -3,21 +3,11 @@ package table
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
-
-// Limiter holds writes back. It must be safe for concurrent use.
-type Limiter interface {
-	// Wait returns when a request may be sent that takes at least this many
-	// write units, or with the context's error when that ends.
-	Wait(ctx context.Context, units int) error
-	// Pay says that a request took this many units more than it had waited for.
-	Pay(units int)
-}
 
 // The least that a write takes (DynamoDB developer guide, "DynamoDB read and
 // write operations"): a unit for an item of up to 1 KB, two in a transaction.
@@ -46,11 +36,11 @@ func (ts *Tables) WrittenFor() map[string]Written {
 	return maps.Clone(ts.meter.byOwner)
 }
 
-// add notes a request that was accepted. owners names the rule of each action, "" for none.
+// add notes a request of which actions were accepted. owners names the rule of each of these actions, "" for none.
 func (m *meter) add(owners []string, units float64) {
 	owned := slices.DeleteFunc(slices.Clone(owners), func(id string) bool { return id == "" })
 	if len(owned) == 0 {
-		owned = make([]string, max(1, len(owners)))
+		owned = make([]string, len(owners))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,27 +53,23 @@ func (m *meter) add(owners []string, units float64) {
 	}
 }
 
-// write sends one write request, within the limit that there may be, and adds
-// up what it took. atLeast is what it takes as far as is known before.
-func write[T any](ctx context.Context, ts *Tables, doing string, owners []string, atLeast int, send func() (T, error),
-	used func(T) float64) (T, error) {
-	out, err := Attempt(ctx, ts.Reader, doing, func() (T, error) {
-		if ts.limiter != nil {
-			if err := ts.limiter.Wait(ctx, atLeast); err != nil {
-				var none T
-				return none, err
-			}
-		}
-		return send()
-	})
+// write sends one write request, and again where that may help. The other parameters are those of writeOnce.
+func write[T any](ctx context.Context, ts *Tables, doing string, atLeast int, send func() (T, error),
+	used func(T) (owners []string, units float64)) (T, error) {
+	return Attempt(ctx, ts.Reader, doing, func() (T, error) { return writeOnce(ts, atLeast, send, used) })
+}
+
+// writeOnce sends one write request, charges the budget that there may be, and adds up what it took. atLeast is what
+// it takes as far as is known before; used tells, of the answer, the owners of the actions that took effect, and the units.
+func writeOnce[T any](ts *Tables, atLeast int, send func() (T, error), used func(T) (owners []string, units float64)) (T, error) {
+	ts.Budget.Spend(float64(atLeast), ts.Work != "")
+	out, err := send()
 	if err != nil {
 		return out, err
 	}
-	units := used(out)
+	owners, units := used(out)
 	ts.meter.add(owners, units)
-	if more := int(math.Ceil(units)) - atLeast; ts.limiter != nil && more > 0 {
-		ts.limiter.Pay(more)
-	}
+	ts.Budget.Spend(max(0, units-float64(atLeast)), ts.Work != "")
 	return out, nil
 }
 

@@ -8,11 +8,12 @@ import (
 )
 
 func TestATransactionIsSharedByTheNumberOfActions(t *testing.T) {
-	var ts Tables
+	ts := New(nil, "", "")
 	ts.meter.add([]string{"", "a", "a", "b", ""}, 12)
 	ts.meter.add([]string{"b"}, 1.5)
 	ts.meter.add([]string{"", ""}, 4)
-	ts.meter.add(nil, 1)
+	ts.meter.add([]string{""}, 1)
+	ts.meter.add(nil, 0) // a batch in which no statement took effect
 	want := map[string]Written{"": {3, 5}, "a": {2, 8}, "b": {2, 5.5}}
 	if diff := cmp.Diff(want, ts.WrittenFor(), cmp.AllowUnexported(Written{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

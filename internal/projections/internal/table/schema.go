@@ -74,6 +74,20 @@ func (s *Schema) CanExist(k change.Key) bool {
 	return good(k.Partition, s.PartitionKind, PartitionBytesMax) && (s.SortKey == "" || good(k.Sort, s.SortKind, SortBytesMax))
 }
 
+// NormalizeKey is a key as the table holds it, numbers in DynamoDB's form; false if the table can hold no item under it.
+func (s *Schema) NormalizeKey(k change.Key) (change.Key, bool) {
+	if !s.CanExist(k) {
+		return change.Key{}, false
+	}
+	form := func(text string, kind change.Kind) string {
+		if n, err := decimal.Parse(text); err == nil && kind == change.KindNumber {
+			return n.String()
+		}
+		return text
+	}
+	return change.Key{Partition: form(k.Partition, s.PartitionKind), Sort: form(k.Sort, s.SortKind)}, true
+}
+
 // IsItemKey reports whether attributes are the key of an item that the table can hold.
 func (s *Schema) IsItemKey(key Row) bool {
 	k := s.KeyOf(key)

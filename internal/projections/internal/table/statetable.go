@@ -13,8 +13,12 @@ import (
 	"github.com/dynamill/dynamill/internal/pace"
 )
 
-// stateTableWait bounds how long a new state table may take to become active.
-const stateTableWait = 2 * time.Minute
+// stateTableWait bounds how long a new state table may take to become active. Until then it is described every
+// stateTableEvery.
+const (
+	stateTableWait  = 2 * time.Minute
+	stateTableEvery = 500 * time.Millisecond
+)
 
 // Describe learns the keys of the user's table, and what tells it from another of the same name.
 func (ts *Tables) Describe(ctx context.Context) (id string, err error) {
@@ -39,8 +43,8 @@ func (ts *Tables) Describe(ctx context.Context) (id string, err error) {
 	return id, nil
 }
 
-// EnsureStateTable creates the state table, on demand, if it is missing.
-func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created bool, err error) {
+// EnsureStateTable creates the state table, on demand, if it is missing. While DynamoDB makes it, creating is called.
+func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool, creating func()) (created bool, err error) {
 	for deadline := time.Now().Add(stateTableWait); ; {
 		active, err := ts.StateTableActive(ctx)
 		missing := new(ddb.ResourceNotFoundException)
@@ -50,6 +54,7 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created
 				Remedy: "start `dynamill run` first, or check --state-table", Err: err}
 		case errors.As(err, &missing) && !created:
 			if created, err = true, ts.CreateStateTable(ctx); err == nil {
+				creating()
 				continue
 			}
 		}
@@ -60,7 +65,7 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool) (created
 			return created, nil
 		case time.Now().After(deadline):
 			return false, fmt.Errorf("state table %s is still not active after %s", ts.StateTable, stateTableWait)
-		case pace.Sleep(ctx, time.Second) != nil:
+		case pace.Sleep(ctx, stateTableEvery) != nil:
 			return false, ctx.Err()
 		}
 	}

@@ -2,12 +2,15 @@ package table
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -28,6 +31,8 @@ type Reader struct {
 	StateTable string
 	Schema     // of the user's table
 	Counters   Counters
+
+	parallelism parallelism
 }
 
 // NewReader returns a reader of a state table. It knows no user's table, and takes that table's keys for texts.
@@ -39,15 +44,32 @@ func NewReader(client InspectClient, stateTable string) *Reader {
 // Tables write, too. They are safe for concurrent use.
 type Tables struct {
 	*Reader
-	Client      Client
-	limiter     Limiter // of what is written; nil for none
+	Client   Client
+	Logger   *slog.Logger
+	BatchMin int          // so many writes that wait go out in batches
+	Budget   *pace.Budget // that pays what is written; nil for none
+	Work     string       // the background work that writes; "" for what the stream's records need
+	*writing
+}
+
+// writing is what all work that writes to the tables shares.
+type writing struct {
+	unserved    sync.Map // permissions for batches that DynamoDB has refused
 	meter       meter
 	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
 }
 
 // New returns a user's table, of which Describe learns the keys, and its state table.
-func New(client Client, limiter Limiter, table, stateTable string) *Tables {
-	return &Tables{Reader: &Reader{reads: client, Table: table, StateTable: stateTable}, Client: client, limiter: limiter}
+func New(client Client, table, stateTable string) *Tables {
+	rd := &Reader{reads: client, Table: table, StateTable: stateTable}
+	return &Tables{Reader: rd, Client: client, Logger: slog.New(slog.DiscardHandler), writing: &writing{}}
+}
+
+// For returns the tables as background work writes to them.
+func (ts *Tables) For(work string) *Tables {
+	other := *ts
+	other.Work = work
+	return &other
 }
 
 // Counters count requests, and how they were answered.

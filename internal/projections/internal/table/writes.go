@@ -29,9 +29,11 @@ func written(err error) (bool, error) {
 func (ts *Tables) UpdateItem(ctx context.Context, rule, doing string, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	ts.Counters.Writes.Add(1)
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
-	return write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+	return write(ctx, ts, doing, WriteUnitsMin,
 		func() (*dynamodb.UpdateItemOutput, error) { return ts.Client.UpdateItem(ctx, in) },
-		func(out *dynamodb.UpdateItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+		func(out *dynamodb.UpdateItemOutput) ([]string, float64) {
+			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
+		})
 }
 
 // PutState sends one PutItem to the state table; condition "" for none. rule is its id, "" for none. It
@@ -41,9 +43,11 @@ func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condi
 		TableName: &ts.StateTable, Item: r, ConditionExpression: optional(condition), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
 	}
-	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+	_, err := write(ctx, ts, doing, WriteUnitsMin,
 		func() (*dynamodb.PutItemOutput, error) { return ts.Client.PutItem(ctx, in) },
-		func(out *dynamodb.PutItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+		func(out *dynamodb.PutItemOutput) ([]string, float64) {
+			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
+		})
 	return written(err)
 }
 
@@ -59,9 +63,11 @@ func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, 
 // delete sends one DeleteItem. An item that does not meet the condition stays, and that is no error.
 func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
-	_, err := write(ctx, ts, doing, []string{rule}, WriteUnitsMin,
+	_, err := write(ctx, ts, doing, WriteUnitsMin,
 		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
-		func(out *dynamodb.DeleteItemOutput) float64 { return unitsOfOne(out.ConsumedCapacity) })
+		func(out *dynamodb.DeleteItemOutput) ([]string, float64) {
+			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
+		})
 	_, err = written(err)
 	return err
 }
@@ -82,9 +88,11 @@ func (ts *Tables) Transact(ctx context.Context, doing string, owners []string, i
 	ts.Counters.Writes.Add(1)
 	ts.Counters.Transactions.Add(1)
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: items, ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal}
-	_, err := write(ctx, ts, doing, owners, TransactionUnitsMin*len(items),
+	_, err := write(ctx, ts, doing, TransactionUnitsMin*len(items),
 		func() (*dynamodb.TransactWriteItemsOutput, error) { return ts.Client.TransactWriteItems(ctx, in) },
-		func(out *dynamodb.TransactWriteItemsOutput) float64 { return unitsOf(out.ConsumedCapacity...) })
+		func(out *dynamodb.TransactWriteItemsOutput) ([]string, float64) {
+			return owners, unitsOf(out.ConsumedCapacity...)
+		})
 	return err
 }
 

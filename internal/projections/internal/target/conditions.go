@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -28,26 +29,36 @@ func StillGroup(c *table.Expression, g plan.GroupRef) string {
 	if !g.Rule.ByUnique || entity.UniqueInKey() {
 		return ""
 	}
-	condition := c.Format(" AND (%n = %v", entity.Unique, table.Text(g.Group))
-	if n, err := decimal.Parse(g.Group); err == nil {
-		condition += c.Format(" OR %n = %v", entity.Unique, attributes.ToTable(change.Number(n.String())))
+	return HoldsText(c, entity.Unique, g.Group)
+}
+
+// HoldsText is the further condition that an attribute holds a value of this text, whatever its type.
+func HoldsText(c *table.Expression, attribute, text string) string {
+	condition := c.Format(" AND (%n = %v", attribute, table.Text(text))
+	if n, err := decimal.Parse(text); err == nil && n.String() == text { // the number 1 has the text 1, not 01
+		condition += c.Format(" OR %n = %v", attribute, attributes.ToTable(change.Number(n.String())))
 	}
-	if g.Group == "true" || g.Group == "false" {
-		condition += c.Format(" OR %n = %v", entity.Unique, attributes.ToTable(change.Bool(g.Group == "true")))
+	if text == "true" || text == "false" {
+		condition += c.Format(" OR %n = %v", attribute, attributes.ToTable(change.Bool(text == "true")))
 	}
 	return condition + ")"
+}
+
+// UnstampedOrBelow is the further condition that the stamp is not one of a context, or has a version below v.
+func UnstampedOrBelow(c *table.Expression, attribute, context string, v stamp.Version) string {
+	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v) OR %n < %v)", attribute,
+		attribute, table.Text(context), attribute, table.Text(context+string(v)))
 }
 
 // UnstampedOr is the condition that the stamp is not one of this context, or not higher
 // than the version of a count. A text above every count of the same rules epoch, or
 // above every epoch, is no stamp.
-func UnstampedOr(c *table.Expression, attribute string, s plan.Stamp) string {
+func UnstampedOr(c *table.Expression, attribute string, s stamp.Stamp) string {
 	n := c.Name(attribute)
-	text := func(v plan.Version) ddb.AttributeValue { return table.Text(s.Context + " " + string(v) + " ~") }
+	behind := func(v stamp.Version) ddb.AttributeValue { return table.Text(stamp.Behind(s.Context, v)) }
 	epoch := s.Version.RulesEpoch()
-	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.Value(table.Text(s.Context+" ")) +
-		") OR " + n + " <= " + c.Value(text(s.Version)) +
-		" OR " + n + " BETWEEN " + c.Value(text(plan.VersionOf(epoch, math.MaxInt64))) + " AND " +
-		c.Value(text(plan.VersionAt(epoch, change.Position{})+"~")) +
-		" OR " + n + " > " + c.Value(text(plan.VersionAt(plan.EpochMax, change.Position{})+"~")) + ")"
+	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.Value(table.Text(s.Context)) +
+		") OR " + n + " <= " + c.Value(behind(s.Version)) +
+		" OR " + n + " BETWEEN " + c.Value(behind(stamp.VersionOf(epoch, math.MaxInt64))) + " AND " + c.Value(behind(stamp.BehindEpoch(epoch))) +
+		" OR " + n + " > " + c.Value(behind(stamp.BehindEpoch(stamp.EpochMax))) + ")"
 }

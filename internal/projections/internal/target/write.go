@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -42,7 +43,7 @@ func (t *Write) Put(attribute string, v change.Value) {
 }
 
 // Stamp sets the rule's stamp.
-func (t *Write) Stamp(s plan.Stamp) { t.Put(t.Binding.Stamp, change.String(s.String())) }
+func (t *Write) Stamp(s stamp.Stamp) { t.Put(t.Binding.Stamp, change.String(s.String())) }
 
 // TakeOff removes attributes.
 func (t *Write) TakeOff(names ...string) {
@@ -102,9 +103,10 @@ type Writer struct {
 	ParkRefused func(ctx context.Context, b *plan.Binding, item change.Key, err error) error
 }
 
-// Write sends one write of a target. If it lost the race, current is the item
-// at that moment; nil if there is none.
-func (w Writer) Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error) {
+var _ Sender = (*Writer)(nil)
+
+// Write implements Sender: it sends the write alone.
+func (w *Writer) Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error) {
 	update := t.update()
 	_, err = w.Tables.UpdateItem(ctx, t.Binding.ID, t.doing, &dynamodb.UpdateItemInput{
 		TableName: &w.Tables.Table, Key: w.Tables.ItemKey(t.key), UpdateExpression: &update, ConditionExpression: &t.Condition,

@@ -40,8 +40,8 @@ func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suf
 			continue
 		}
 		c := table.NewExpression()
-		condition := table.Whole(c.Same("operations", attributes.FromTable(rows[key]["operations"])))
-		set := c.Format("SET %n = %v ADD %n %v, %n %v", "value", number(value), "members", table.Number(0), "operations", table.Number(1))
+		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
+		set := c.Format("SET %n = %v ADD %n %v, %n %v", "value", number(value), "members", table.Number(0), "ops", table.Number(1))
 		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
 	}
 	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {

@@ -35,17 +35,17 @@ func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, 
 		return false, err
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
-	condition := table.Whole(c.Same("operations", attributes.FromTable(e.Rows[key]["operations"])))
+	condition := table.Whole(c.Same("ops", attributes.FromTable(e.Rows[key]["ops"])))
 	lacks := audit.ParseAmount(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
-		"value", number(lacks.Value), "members", table.Number(lacks.Members), "operations", table.Number(raised))
+		"value", number(lacks.Value), "members", table.Number(lacks.Members), "ops", table.Number(raised))
 	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]
-		operations := state.CountOf(row["operations"])
+		operations := state.CountOf(row["ops"])
 		c := table.NewExpression()
-		condition := table.Whole(c.SameAs(row, "value", "members", "operations"))
+		condition := table.Whole(c.SameAs(row, "value", "members", "ops"))
 		if torn != key {
 			items = append(items, e.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
 			continue
@@ -59,7 +59,7 @@ func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, 
 // reset puts an accumulator in the place of a torn one.
 func reset(c *table.Expression, a audit.Amount, operations int64) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v",
-		"value", number(a.Value), "members", table.Number(a.Members), "operations", table.Number(operations))
+		"value", number(a.Value), "members", table.Number(a.Members), "ops", table.Number(operations))
 }
 
 // shownAhead is a count of operations that no target of an aggregate shows yet. Of

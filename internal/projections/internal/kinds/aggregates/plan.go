@@ -3,6 +3,7 @@ package aggregates
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -48,7 +49,7 @@ func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pla
 	if err != nil || !ok {
 		return strip(pl, b, v)
 	}
-	context := plan.StampContext(p.Incarnation, v.Record.Key, group)
+	context := stamp.Context(p.Incarnation, v.Record.Key, group)
 	if !regrouped && !plan.Foreign(b, context, v.Old, v.New) {
 		return false
 	}

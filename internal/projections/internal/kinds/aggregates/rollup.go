@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
@@ -32,7 +33,7 @@ func (*kind) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.Transac
 		suffix = (suffix + shift) % s.Group.Suffixes
 	}
 	c := table.NewExpression()
-	update := c.Format("ADD %n %v, %n %v, %n %v", "value", number(s.Delta), "members", table.Number(s.Members), "operations", table.Number(1))
+	update := c.Format("ADD %n %v, %n %v, %n %v", "value", number(s.Delta), "members", table.Number(s.Members), "ops", table.Number(1))
 	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
 }
 
@@ -60,7 +61,7 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 	r.updateLocatorListings(ctx, relocated, failed)
 	rows, err := r.Tables.ReadState(ctx, "reading accumulators", totalKeys(live))
 	isFirst := firstOfLocators(live)
-	for i, err := range table.Every(ctx, len(live), func(ctx context.Context, i int) error {
+	for i, err := range r.Targets.Every(ctx, len(live), func(ctx context.Context, to target.Sender, i int) error {
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 				return err
 			}
 		}
-		return r.show(ctx, g, total, pl.Rollups.Of(g))
+		return r.show(ctx, to, g, total, pl.Rollups.Of(g))
 	}) {
 		failed[live[i]] = err
 	}
@@ -82,16 +83,16 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 }
 
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
-func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup) error {
+func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, ru *plan.Rollup) error {
 	if len(t.Targets) == 0 && t.Operations > 0 && t.Err == nil {
 		r.noteRollupTarget(g, t, false) // no item has this unique value
 	}
-	for i, target := range t.Targets {
-		if ru.Seen[target] == nil && !ru.Asked || !r.Tables.CanExist(target) {
+	for i, item := range t.Targets {
+		if ru.Seen[item] == nil && !ru.Asked || !r.Tables.CanExist(item) {
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.Err != nil {
-			if err := r.ParkID(ctx, g.ID, target, change.Position{}, t.Err); err != nil {
+			if err := r.ParkID(ctx, g.ID, item, change.Position{}, t.Err); err != nil {
 				return err
 			}
 			continue
@@ -99,19 +100,19 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 		write := r.writeTotal
 		switch {
 		case i > 0:
-			if !ru.Hides(t.Targets[i-1], target) || len(ru.Relocated) == 0 && r.showsNothing(g, target, ru.Seen[target]) {
+			if !ru.Hides(t.Targets[i-1], item) || len(ru.Relocated) == 0 && r.showsNothing(g, item, ru.Seen[item]) {
 				continue
 			}
 			write = r.hide
 		case t.Operations == 0 && !ru.Present: // nothing was ever counted and nothing is shown
 			continue
-		case r.showsTotal(g, t, target, ru.Seen[target]):
+		case r.showsTotal(g, t, item, ru.Seen[item]):
 			r.noteRollupTarget(g, t, true)
 			continue
 		}
-		allowed, err := r.MayHeal(ctx, g.Binding, target, ru.Contested[target])
+		allowed, err := r.MayHeal(ctx, g.Binding, item, ru.Contested[item])
 		if err == nil && allowed {
-			err = write(ctx, g, t, target)
+			err = write(ctx, to, g, t, item)
 		}
 		if err != nil {
 			return err
@@ -121,9 +122,9 @@ func (r run) show(ctx context.Context, g plan.GroupRef, t Total, ru *plan.Rollup
 }
 
 // writeTotal writes the total on a target that shows nothing later.
-func (r run) writeTotal(ctx context.Context, g plan.GroupRef, t Total, key change.Key) error {
+func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, key change.Key) error {
 	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
-	ended, current, err := r.Targets.Write(ctx, w)
+	ended, current, err := to.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
 		return err
@@ -136,7 +137,8 @@ func (r run) writeTotal(ctx context.Context, g plan.GroupRef, t Total, key chang
 
 // totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
 func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, value change.Value) *target.Write {
-	s := plan.Stamp{Context: plan.StampContext(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t), Digest: change.Digest(value)}
+	s := stamp.Stamp{Context: stamp.Context(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t),
+		Digest: stamp.Digest([]change.Value{value})}
 	w := target.On(g.Binding, doing, key)
 	w.Put(g.Rule.Writes[0], value)
 	w.Stamp(s)
@@ -160,12 +162,12 @@ func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) 
 
 // shownVersion returns the version under which an item shows a value; false if it shows another. The item was
 // read before the sum.
-func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (plan.Version, bool) {
+func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (stamp.Version, bool) {
 	if seen == nil {
 		return "", false
 	}
-	digest := change.Digest(value)
-	s, ok := plan.ReadStamp(seen.Lookup(g.Stamp), plan.StampContext(r.Planner.Incarnation, key, g.Group))
+	digest := stamp.Digest([]change.Value{value})
+	s, ok := stamp.Read(seen.Lookup(g.Stamp), stamp.Context(r.Planner.Incarnation, key, g.Group))
 	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 
@@ -184,14 +186,14 @@ func (r run) showsNothing(g plan.GroupRef, key change.Key, seen change.Image) bo
 
 // versionOf is the version of a total. What is summed and where it is shown only ever
 // changes by counts that rise, so their sum is a version.
-func (r run) versionOf(t Total) plan.Version {
-	return plan.VersionOf(r.Planner.Epoch, t.Operations+t.Changes)
+func (r run) versionOf(t Total) stamp.Version {
+	return stamp.VersionOf(r.Planner.Epoch, t.Operations+t.Changes)
 }
 
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
-func (r run) hide(ctx context.Context, g plan.GroupRef, t Total, target change.Key) error {
-	_, _, err := r.Targets.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+target.String(), g, t, target, change.Value{}))
+func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, item change.Key) error {
+	_, _, err := to.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+item.String(), g, t, item, change.Value{}))
 	return err
 }
 

@@ -60,7 +60,7 @@ func totalOf(e *auditing.Evidence, sus drift.Suspect) auditedTotal {
 	if len(t.torn) > 0 {
 		rows = maps.Clone(rows)
 		for _, key := range t.torn { // it holds nothing that counts
-			rows[key] = table.Row{"value": table.Number(0), "operations": table.Number(state.CountOf(rows[key]["operations"]))}
+			rows[key] = table.Row{"value": table.Number(0), "ops": table.Number(state.CountOf(rows[key]["ops"]))}
 		}
 	}
 	t.Total = AddUp(g, rows)
@@ -138,7 +138,7 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 		r := attributes.ItemFromTable(e.Rows[t.torn[0]])
 		f.Expected = sum.Value.String()
 		f.Found = fmt.Sprintf("no number: value %s, members %s, operations %s",
-			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["operations"]))
+			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["ops"]))
 	}
 	reading.Findings = []drift.Finding{f}
 	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, lacks.String()

@@ -18,7 +18,7 @@ const tagRefer = 'r'
 // Facts implements audit.Family.
 func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if s.Match.Entity == b.Rule.Source {
-		data := b.Digest(Of(b.Rule).Given(s.Image))
+		data := change.Digest(Of(b.Rule).Given(s.Image)...)
 		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, s.Key.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
@@ -32,7 +32,7 @@ func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 		audit.MustBeParked(b.ID, s.Key, l.bad.Code, emit)
 	case l.refers:
 		about := audit.About(aboutCopies, b.ID, l.parent.String())
-		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: plan.DigestOf(b, s.Image)})
+		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: change.Digest(plan.ValuesOf(b.Rule, s.Image)...)})
 	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
 		audit.Spot(copied, b.ID, s.Key, emit)
 	}
@@ -49,7 +49,7 @@ func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	case b == nil || !a.InForce(b):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
-	case r.Kind == "references" && b.Rule.Kind == Copy && !b.Rule.Collection:
+	case r.Kind == "ref" && b.Rule.Kind == Copy && !b.Rule.Collection:
 		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
 }
@@ -89,7 +89,7 @@ func (c *family) Add(f drift.Fact) {
 		return
 	}
 	if !c.known {
-		c.known, c.want = true, c.binding.Digest(Of(c.binding.Rule).Given(nil))
+		c.known, c.want = true, change.Digest(Of(c.binding.Rule).Given(nil)...)
 	}
 	if f.Sub != c.child.Sub {
 		c.endChild()

@@ -1,47 +1,70 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// fillsAtOnce is how many children are filled with the same two reads.
-const fillsAtOnce = 50
+const (
+	fillsAtOnce     = 50 // children that are filled with the same two reads
+	fillsSideBySide = 4  // so many times that number
+)
 
-// fill brings children to what their parents say: reference first, then the
-// parent's position and the child's stamp, then the parent, then the write.
+// fill brings children to what their parents say.
 func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, Fill]) {
-	for chunk := range slices.Chunk(children.Keys(), fillsAtOnce) {
-		unchanged, err := w.findUnchanged(ctx, chunk, children)
-		if err != nil {
-			w.Failed(children.Of(chunk[0]).First, err)
-			continue
-		}
-		refer := func(ctx context.Context, id plan.ItemRule, f *Fill) error { return w.refer(ctx, id, f, unchanged[id]) }
-		w.onChildren(ctx, chunk, children, refer)
-		open := slices.DeleteFunc(slices.Clone(chunk), func(id plan.ItemRule) bool { return !children.Of(id).refers })
-		notChildren, err := w.fillChunk(ctx, open, children)
-		if err != nil {
-			w.Failed(children.Of(chunk[0]).First, err)
-			continue
-		}
-		for _, id := range open {
-			if !notChildren[id] {
-				w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).parent.String()})
-			}
-		}
-		w.onChildren(ctx, chunk, children, w.afterFill)
+	chunks := slices.Collect(slices.Chunk(children.Keys(), fillsAtOnce))
+	ended := make([]*host.Run, len(chunks))
+	var all errgroup.Group
+	all.SetLimit(fillsSideBySide)
+	for i, chunk := range chunks {
+		ended[i] = &host.Run{Host: w.Host, Suffix: w.Suffix, Done: w.Done}
+		all.Go(func() error {
+			part := run{ended[i]}
+			part.Failed(children.Of(chunk[0]).First, part.fillSome(ctx, chunk, children))
+			return nil
+		})
 	}
+	_ = all.Wait() // of functions that return nil
+	for _, part := range ended {
+		w.Failed(part.Done, part.Err)
+		w.Pointing = append(w.Pointing, part.Pointing...)
+	}
+}
+
+// fillSome fills some children: reference first, then the parent's position and the child's stamp, then the parent, then
+// the write.
+func (w run) fillSome(ctx context.Context, some []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) error {
+	unchanged, err := w.findUnchanged(ctx, some, children)
+	if err != nil {
+		return err
+	}
+	w.referAll(ctx, some, children, unchanged)
+	open := slices.DeleteFunc(slices.Clone(some), func(id plan.ItemRule) bool { return !children.Of(id).refers })
+	notChildren, err := w.fillChunk(ctx, open, children)
+	if err != nil {
+		return err
+	}
+	for _, id := range open {
+		if !notChildren[id] {
+			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).parent.String()})
+		}
+	}
+	w.onChildren(ctx, some, children, w.afterFill)
+	return nil
 }
 
 // findUnchanged finds children, filled without a record, whose reference or parked record
@@ -78,7 +101,7 @@ func (w run) findUnchanged(ctx context.Context, ids []plan.ItemRule,
 // onChildren takes one step with several children at once.
 func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill],
 	step func(context.Context, plan.ItemRule, *Fill) error) {
-	errs := table.Every(ctx, len(ids), func(ctx context.Context, i int) error {
+	errs := w.Tables.Every(ctx, len(ids), func(ctx context.Context, i int) error {
 		return step(ctx, ids[i], children.Of(ids[i]))
 	})
 	for i, err := range errs {
@@ -86,11 +109,55 @@ func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan
 	}
 }
 
-// refer puts the child's reference, or parks a child whose parent cannot be named, unless that is unchanged.
-func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, unchanged bool) error {
-	if unchanged {
-		return nil
+// referAll puts the references of several children, but for those of which nothing changed: in batches those that are probably new.
+func (w run) referAll(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill],
+	done map[plan.ItemRule]bool) {
+	var added []plan.ItemRule
+	answers := map[plan.ItemRule]*ddb.BatchStatementError{}
+	for _, id := range ids {
+		f := children.Of(id)
+		isNew := f.parent != f.Before && !f.Repark
+		if f.refers && isNew && !f.WasBad && !id.Rule.Collection && !done[id] {
+			added = append(added, id)
+		}
 	}
+	if w.Tables.Batches(table.MayInsert, len(added)) {
+		batches := slices.Collect(slices.Chunk(added, table.StatementsMax))
+		inserted := make([][]ddb.BatchStatementResponse, len(batches))
+		_ = w.Tables.Every(ctx, len(batches), func(ctx context.Context, i int) (err error) {
+			inserted[i], err = w.insertReferences(ctx, batches[i], children)
+			return err // each of them goes out alone, and fails or succeeds by itself
+		})
+		for i, responses := range inserted {
+			for j, r := range responses {
+				id := batches[i][j]
+				done[id], answers[id] = r.Error == nil, r.Error
+			}
+		}
+	}
+	w.onChildren(ctx, ids, children, func(ctx context.Context, id plan.ItemRule, f *Fill) error {
+		if done[id] {
+			return nil
+		}
+		return w.refer(ctx, id, f, answers[id])
+	})
+}
+
+// insertReferences puts references that are not there yet.
+func (w run) insertReferences(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (
+	[]ddb.BatchStatementResponse, error) {
+	statements, owners := make([]ddb.BatchStatementRequest, len(ids)), make([]string, len(ids))
+	for i, id := range ids {
+		f := children.Of(id)
+		statements[i] = w.Tables.InsertStatement(state.ReferenceRow(id.Binding, f.parent, id.Key, stamp.VersionAt(id.Epoch, f.Position)))
+		owners[i] = id.ID
+	}
+	return w.Tables.Statements(ctx, table.MayInsert, "putting references", owners, statements)
+}
+
+// refer puts the child's reference, or parks a child whose parent cannot be named. answer is that to the
+// statement that was to insert the reference, nil if there was none.
+func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, answer *ddb.BatchStatementError) error {
 	if f.bad != nil || f.WasBad {
 		if err := w.updateParking(ctx, id, f); err != nil {
 			return err
@@ -99,15 +166,13 @@ func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, unchanged boo
 	if !f.refers || id.Rule.Collection {
 		return nil
 	}
-	at := plan.VersionAt(id.Epoch, f.Position)
-	key := state.ReferenceKey(id.Binding, f.parent, id.Key)
-	c := table.NewExpression()
-	set := c.Format("SET %n = %v", "at", table.Text(string(at)))
-	if key.Sort != id.Key.String() {
-		set += c.Format(", %n = %v", "child", table.Text(id.Key.String()))
-	}
+	at := stamp.VersionAt(id.Epoch, f.Position)
+	row, c := state.ReferenceRow(id.Binding, f.parent, id.Key, at), table.NewExpression()
 	condition := state.SeenBefore(c, id.Binding, "<", at)
-	_, err := w.Tables.UpdateState(ctx, id.ID, "putting a reference to "+f.parent.String(), key, set, condition, c)
+	written, err := w.Tables.PutState(ctx, id.ID, "putting a reference to "+f.parent.String(), row, condition, c)
+	if written {
+		w.Tables.WrittenAlone(ctx, table.MayInsert, answer)
+	}
 	return err
 }
 
@@ -193,7 +258,7 @@ func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
 			continue
 		}
 		c := table.NewExpression()
-		condition := c.Format("%n < %v", "at", table.Text(string(plan.VersionAt(id.Epoch, f.Position))))
+		condition := c.Format("%n < %v", "a", table.Text(string(stamp.VersionAt(id.Epoch, f.Position))))
 		key := state.ReferenceKey(id.Binding, parent, id.Key)
 		if err := w.Tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
 			return err
@@ -230,11 +295,11 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		}
 		open = slices.DeleteFunc(slices.Clone(open), func(id plan.ItemRule) bool { return notChildren[id] })
 		again := make([]bool, len(open))
-		errs := table.Every(ctx, len(open), func(ctx context.Context, i int) (err error) {
+		errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) (err error) {
 			id, f := open[i], children.Of(open[i])
 			v := state.SeenAt(id.Binding, at[state.ParentKey(id.Binding, f.parent)])
 			parent := table.Image(parentIn(w.Planner, id.Binding, f.parent, sources))
-			again[i], err = w.fillChild(ctx, id, f.parent, items[id.Key], parent, v, f.Contested && !counted)
+			again[i], err = w.fillChild(ctx, to, id, f.parent, items[id.Key], parent, v, f.Contested && !counted)
 			return err
 		})
 		counted = true
@@ -262,20 +327,20 @@ func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another. It reports true if
 // the child moved meanwhile.
-func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, child change.Item, parent change.Image, at plan.Version,
-	contested bool) (bool, error) {
+func (w run) fillChild(ctx context.Context, to target.Sender, id plan.ItemRule, key change.Key, child change.Item, parent change.Image,
+	at stamp.Version, contested bool) (bool, error) {
 	if parent != nil {
 		w.Missing[id.Binding].NoteTarget(key.String())
 	} else {
 		w.Missing[id.Binding].NoteMissing(key.String(), func(p *sightings.TargetSources) { p.Add(id.Key) })
 	}
 	if at == "" {
-		at = plan.VersionAt(id.Epoch, change.Position{})
+		at = stamp.VersionAt(id.Epoch, change.Position{})
 	}
 	pw := parentWrite{b: id.Binding, parent: key, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
-	context := plan.StampContext(w.Planner.Incarnation, id.Key, key.String())
-	if s, ok := plan.ReadStamp(child.Lookup(id.Stamp), context); ok {
-		if digest := id.Digest(pw.values); s.Version >= at && s.Digest == digest && plan.DigestOf(id.Binding, child) == digest {
+	context := stamp.Context(w.Planner.Incarnation, id.Key, key.String())
+	if s, ok := stamp.Read(child.Lookup(id.Stamp), context); ok {
+		if s.Version >= at && s.Digest == stamp.Digest(pw.values) && pw.isOn(child) {
 			return false, nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
@@ -283,23 +348,74 @@ func (w run) fillChild(ctx context.Context, id plan.ItemRule, key change.Key, ch
 	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, contested); err != nil || !allowed {
 		return false, err
 	}
-	ended, _, err := w.writeCopies(ctx, pw, id.Key, child)
+	ended, _, err := w.writeCopies(ctx, to, pw, id.Key, child)
 	return ended == target.RaceLost && err == nil, err
 }
 
-// writeChild writes a parent's state on a child that was read, trying again
-// with the child as it is as often as it moves. It reports whether the child refers to the parent.
-func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (refers bool, err error) {
+// writeUnread writes a parent's state on a child that was not read, on condition that it refers to the parent and
+// holds no later state. A child that is refused comes with the refusal.
+func (w run) writeUnread(ctx context.Context, to target.Sender, pw parentWrite, key change.Key) (refers bool, err error) {
+	texts, ok := pw.b.Rule.ParentTexts(key, pw.parent)
+	if !ok { // only its attributes tell
+		return w.writeChild(ctx, to, pw, key, nil)
+	}
+	s := w.stampOf(pw, key)
+	t := target.On(pw.b, "copying to "+key.String(), key)
+	t.Stamp(s)
+	pw.put(t)
+	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, pw.b.Rule.Target)
+	for _, attribute := range pw.b.Rule.JoinReads {
+		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
+	}
+	t.Condition += target.UnstampedOrBelow(t.Expression, pw.b.Stamp, s.Context, cmp.Or(pw.since, pw.version))
+	ended, current, err := w.sendCopies(ctx, to, t)
+	if ended != target.RaceLost || err != nil {
+		return true, err
+	}
+	return w.writeChild(ctx, to, pw, key, current)
+}
+
+// stampOf is the stamp of a parent's state on a child.
+func (w run) stampOf(pw parentWrite, child change.Key) stamp.Stamp {
+	context := stamp.Context(w.Planner.Incarnation, child, pw.parent.String())
+	return stamp.Stamp{Context: context, Version: pw.version, Digest: stamp.Digest(pw.values)}
+}
+
+// isOn reports whether a child holds the parent's values. The digest of each in a stamp is too short to tell.
+func (pw parentWrite) isOn(child change.Image) bool {
+	return change.Digest(plan.ValuesOf(pw.b.Rule, child)...) == change.Digest(pw.values...)
+}
+
+// sendCopies sends the write of a child, and counts it.
+func (w run) sendCopies(ctx context.Context, to target.Sender, t *target.Write) (ended target.Outcome, current change.Image, err error) {
+	if ended, current, err = to.Write(ctx, t); ended == target.Written && err == nil {
+		w.Counters.Children.Add(1)
+	}
+	return ended, current, err
+}
+
+// writeChild writes a parent's state on a child as it was read, trying again with the child as it is as often as it
+// moves. It reads a child that is nil: an endpoint may refuse a write without the item.
+// It reports whether the child refers to the parent.
+func (w run) writeChild(ctx context.Context, to target.Sender, pw parentWrite, key change.Key, child change.Image) (refers bool,
+	err error) {
 	err = table.Contend(ctx, "copying to "+key.String(), func() (table.Round, error) {
+		if child == nil {
+			items, err := w.Tables.ReadItems(ctx, "reading child "+key.String(), []change.Key{key})
+			if err != nil {
+				return table.Lost, err
+			}
+			child = table.Image(items[key])
+		}
 		l := linkOf(w.Planner, pw.b, key, child)
 		if refers = l.refers && l.parent == pw.parent; !refers {
 			return table.Finished, nil
 		}
-		context := plan.StampContext(w.Planner.Incarnation, key, pw.parent.String())
-		if s, ok := plan.ReadStamp(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
+		context := stamp.Context(w.Planner.Incarnation, key, pw.parent.String())
+		if s, ok := stamp.Read(child.Lookup(pw.b.Stamp), context); ok && pw.isBelow(s.Version) {
 			return table.Finished, nil // a later state of the parent is there already
 		}
-		ended, current, err := w.writeCopies(ctx, pw, key, child)
+		ended, current, err := w.writeCopies(ctx, to, pw, key, child)
 		child = current
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
@@ -308,18 +424,13 @@ func (w run) writeChild(ctx context.Context, pw parentWrite, key change.Key, chi
 
 // writeCopies writes copies and stamp, unless the child holds both already. If the child
 // changed since it was read, current is the child as it is now.
-func (w run) writeCopies(ctx context.Context, pw parentWrite, key change.Key, child change.Image) (ended target.Outcome,
-	current change.Image, err error) {
-	s := plan.Stamp{Context: plan.StampContext(w.Planner.Incarnation, key, pw.parent.String()), Version: pw.version,
-		Digest: pw.b.Digest(pw.values)}
-	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && plan.DigestOf(pw.b, child) == s.Digest {
+func (w run) writeCopies(ctx context.Context, to target.Sender, pw parentWrite, key change.Key, child change.Image) (
+	ended target.Outcome, current change.Image, err error) {
+	s := w.stampOf(pw, key)
+	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && pw.isOn(child) {
 		return target.Written, nil, nil
 	}
-	ended, current, err = w.Targets.Write(ctx, w.copyWrite(pw, key, child, s))
-	if ended == target.Written {
-		w.Counters.Children.Add(1)
-	}
-	return ended, current, err
+	return w.sendCopies(ctx, to, w.copyWrite(pw, key, child, s))
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // run is the application of what copy rules ask for.
@@ -34,34 +33,30 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w.fill(ctx, &changes.Fills)
 }
 
-// writeChildren writes a parent's state to its children, from where cursor
-// points (nil: from the first), until it has looked at so many or there are no
-// more. It returns how many of them refer to the parent, and where to go on.
-func (w run) writeChildren(ctx context.Context, pw parentWrite, cursor table.Row, most int) (referring int, next table.Row, err error) {
-	in, ok := w.childrenQuery(pw)
-	if !ok {
-		return 0, nil, nil
+// writeChildren writes a parent's state to its first children. It returns how many of them refer to the parent, and where
+// the others begin.
+func (w run) writeChildren(ctx context.Context, pw parentWrite, most int) (referring int, next table.Row, err error) {
+	children := pages{run: w, pw: pw}
+	for most > 0 {
+		rows, err := children.take(ctx, most)
+		if err != nil {
+			return referring, nil, err
+		}
+		n, err := w.write(ctx, pw, rows)
+		referring, most = referring+n, most-len(rows)
+		if err != nil || len(children.place) == 0 {
+			return referring, nil, err
+		}
 	}
-	write := w.writeRows
+	return referring, children.place, nil
+}
+
+// write writes a parent's state to some children. It returns how many of them refer to the parent.
+func (w run) write(ctx context.Context, pw parentWrite, rows []table.Row) (referring int, err error) {
 	if pw.refill {
-		write = w.fillReferring
+		return w.fillReferring(ctx, pw, rows)
 	}
-	for next = cursor; most > 0; {
-		in.ExclusiveStartKey, in.Limit = next, new(int32(most))
-		out, err := w.Tables.Query(ctx, "looking up the children of "+pw.parent.String(), in)
-		if err != nil {
-			return referring, nil, err
-		}
-		n, err := write(ctx, pw, out.Items)
-		if err != nil {
-			return referring, nil, err
-		}
-		referring, most, next = referring+n, most-len(out.Items), out.LastEvaluatedKey
-		if len(next) == 0 {
-			return referring, nil, nil
-		}
-	}
-	return referring, next, nil
+	return w.writeRows(ctx, pw, rows)
 }
 
 // refill fills all children of parents anew, as if they had just come: for a
@@ -75,7 +70,7 @@ func (w run) refill(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule,
 
 func (w run) refillParent(ctx context.Context, id plan.ItemRule, position change.Position) error {
 	if !position.IsZero() {
-		if _, err := w.raiseParent(ctx, id, plan.VersionAt(id.Epoch, position)); err != nil {
+		if _, err := w.raiseParent(ctx, id, stamp.VersionAt(id.Epoch, position)); err != nil {
 			return err
 		}
 	}
@@ -83,12 +78,13 @@ func (w run) refillParent(ctx context.Context, id plan.ItemRule, position change
 	if err != nil {
 		return err
 	}
-	referring, next, err := w.writeChildren(ctx, parentWrite{b: id.Binding, parent: id.Key, refill: true}, nil, w.FanOutMax)
+	atOnce := w.FanOutNow()
+	referring, next, err := w.writeChildren(ctx, parentWrite{b: id.Binding, parent: id.Key, refill: true}, atOnce)
 	switch {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return w.putTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: w.FanOutMax, Referring: referring})
+		return w.putTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: atOnce, Referring: referring})
 	case referring == 0 && !position.IsZero():
 		items, err := w.Tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
 		if err != nil || parentIn(w.Planner, id.Binding, id.Key, items) != nil {
@@ -124,27 +120,6 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 	return referring, nil
 }
 
-// childrenQuery looks up a parent's children: those that lie in a collection
-// given by its key, else those that have put a reference.
-func (w run) childrenQuery(pw parentWrite) (*dynamodb.QueryInput, bool) {
-	c := table.NewExpression()
-	if !pw.b.Rule.Collection {
-		references := state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition
-		return w.Tables.StateQuery(c.Format("%n = %v", table.PK, table.Text(references)), c), true
-	}
-	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
-	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionKind == change.KindNumber && err != nil {
-		return nil, false
-	}
-	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionKind))
-	if prefix != "" && w.Tables.SortKey != "" && w.Tables.SortKind == change.KindString {
-		condition += c.Format(" AND begins_with(%n, %v)", w.Tables.SortKey, table.Text(prefix))
-	}
-	in := w.Tables.StateQuery(condition, c)
-	in.TableName = &w.Tables.Table
-	return in, true
-}
-
 // childKeys are the children that rows of their collection are, or that references name.
 func (w run) childKeys(b *plan.Binding, rows []table.Row) []change.Key {
 	keys := make([]change.Key, len(rows))
@@ -157,30 +132,36 @@ func (w run) childKeys(b *plan.Binding, rows []table.Row) []change.Key {
 }
 
 // writeRows writes to children that were read from their collection, or whose references
-// were. It prunes references that dangle.
+// were: those are not read before. It begins no more once one has failed, and prunes references that dangle.
 func (w run) writeRows(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
-	keys, items, err := w.childKeys(pw.b, rows), map[change.Key]change.Item{}, error(nil)
-	if !pw.b.Rule.Collection {
-		items, err = w.Tables.ReadItems(ctx, "reading the children of "+pw.parent.String(), keys)
-	} else {
-		for i, r := range rows {
-			items[keys[i]] = attributes.ItemFromTable(r)
+	write := func(ctx context.Context, to target.Sender, i int, key change.Key) (bool, error) {
+		if pw.b.Rule.Collection {
+			return w.writeChild(ctx, to, pw, key, attributes.ItemFromTable(rows[i]))
 		}
+		return w.writeUnread(ctx, to, pw, key)
 	}
-	if err != nil {
-		return 0, err
-	}
-	var referring atomic.Int64
-	err = table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
-		refers, err := w.writeChild(ctx, pw, keys[i], table.Image(items[keys[i]]))
-		if refers {
-			referring.Add(1)
-		} else if err == nil {
-			err = w.prune(ctx, pw.b, rows[i])
+	keys, refers, failed := w.childKeys(pw.b, rows), make([]bool, len(rows)), atomic.Bool{}
+	errs := w.Targets.Every(ctx, len(rows), func(ctx context.Context, to target.Sender, i int) (err error) {
+		if failed.Load() {
+			return nil
+		}
+		if refers[i], err = write(ctx, to, i, keys[i]); err != nil {
+			failed.Store(true)
 		}
 		return err
 	})
-	return int(referring.Load()), err
+	if err := cmp.Or(errs...); err != nil {
+		return 0, err
+	}
+	var dangling []table.Row
+	for i, r := range rows {
+		if !refers[i] {
+			dangling = append(dangling, r)
+		}
+	}
+	return len(rows) - len(dangling), w.Tables.Each(ctx, len(dangling), func(ctx context.Context, i int) error {
+		return w.prune(ctx, pw.b, dangling[i])
+	})
 }
 
 // prune deletes a row that dangles among those by which children are found, if it is a reference.
@@ -194,6 +175,6 @@ func (w run) prune(ctx context.Context, b *plan.Binding, row table.Row) error {
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.
 func pruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) error {
 	c := table.NewExpression()
-	condition := table.Whole(c.SameAs(reference, "at"))
+	condition := table.Whole(c.SameAs(reference, "a"))
 	return tables.DeleteState(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
 }

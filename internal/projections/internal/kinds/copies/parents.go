@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
@@ -24,7 +25,7 @@ func (w run) fanOut(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule,
 }
 
 func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) error {
-	v := plan.VersionAt(id.Epoch, f.Position)
+	v := stamp.VersionAt(id.Epoch, f.Position)
 	raised, err := w.raiseParent(ctx, id, v)
 	if err != nil || !raised {
 		return err // or a later change of the parent is being written already
@@ -33,12 +34,13 @@ func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 	if !f.Deleted {
 		w.Missing[id.Binding].Forget(id.Key.String())
 	}
-	referring, next, err := w.writeChildren(ctx, write, nil, w.FanOutMax)
+	atOnce := w.FanOutNow()
+	referring, next, err := w.writeChildren(ctx, write, atOnce)
 	switch {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return w.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: w.FanOutMax, Referring: referring})
+		return w.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: atOnce, Referring: referring})
 	case referring > 0 && !f.Deleted:
 		w.Missing[id.Binding].NoteTarget(id.Key.String())
 	case referring > 0:
@@ -50,26 +52,26 @@ func (w run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 }
 
 // raiseParent raises the position up to which the rule has seen the parent. It reports false if it is higher already.
-func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v plan.Version) (bool, error) {
+func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v stamp.Version) (bool, error) {
 	c := table.NewExpression()
-	set := c.Format("SET %n = %v REMOVE %n", "at", table.Text(string(v)), "ttl")
+	set := c.Format("SET %n = %v REMOVE %n", "a", table.Text(string(v)), "ttl")
 	condition := state.SeenBefore(c, id.Binding, "<=", v)
 	key := state.ParentKey(id.Binding, id.Key)
 	return w.Tables.UpdateState(ctx, id.ID, "raising the position of parent "+id.Key.String(), key, set, condition, c)
 }
 
 // retireParent lets the position of a deleted parent without children expire.
-func (w run) retireParent(ctx context.Context, id plan.ItemRule, v plan.Version) error {
+func (w run) retireParent(ctx context.Context, id plan.ItemRule, v stamp.Version) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "ttl", table.Number(w.Now().Add(host.TombstoneTTL).Unix()))
-	condition := c.Format("%n = %v", "at", table.Text(string(v)))
+	condition := c.Format("%n = %v", "a", table.Text(string(v)))
 	key := state.ParentKey(id.Binding, id.Key)
 	_, err := w.Tables.UpdateState(ctx, id.ID, "retiring the position of parent "+id.Key.String(), key, set, condition, c)
 	return err
 }
 
 // parentAt is the position up to which the rule has seen the parent; "" for none.
-func (w run) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, error) {
+func (w run) parentAt(ctx context.Context, id plan.ItemRule) (stamp.Version, error) {
 	key := state.ParentKey(id.Binding, id.Key)
 	rows, err := w.Tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
 	return state.SeenAt(id.Binding, rows[key]), err
@@ -79,27 +81,33 @@ func (w run) parentAt(ctx context.Context, id plan.ItemRule) (plan.Version, erro
 type parentWrite struct {
 	b       *plan.Binding
 	parent  change.Key
-	version plan.Version
-	since   plan.Version // children with this version or a later one are left alone; "" for those with a later one than version
+	version stamp.Version
+	since   stamp.Version // children with this version or a later one are left alone; "" for those with a later one than version
 	values  []change.Value
-	refill  bool // children are filled anew, each from the parent as it is then
+	refill  bool      // children are filled anew, each from the parent as it is then
+	end     table.Row // the last key of children to look at; nil: all are
 }
 
 // isBelow reports whether a child with this version is to be left alone.
-func (pw parentWrite) isBelow(v plan.Version) bool {
+func (pw parentWrite) isBelow(v stamp.Version) bool {
 	return v > pw.version || pw.since != "" && v >= pw.since
 }
 
 // copyWrite writes a rule's copies and stamp on a child, provided that it
 // still exists, refers to the same parent and carries the stamp that was read.
-func (w run) copyWrite(pw parentWrite, child change.Key, seen change.Image, s plan.Stamp) *target.Write {
+func (w run) copyWrite(pw parentWrite, child change.Key, seen change.Image, s stamp.Stamp) *target.Write {
 	t := target.On(pw.b, "copying to "+child.String(), child)
 	t.Stamp(s)
+	pw.put(t)
+	w.unmoved(t, seen)
+	return t
+}
+
+// put puts the copies.
+func (pw parentWrite) put(t *target.Write) {
 	for i, copied := range pw.b.Rule.Attributes {
 		t.Put(copied.As, pw.values[i])
 	}
-	w.unmoved(t, seen)
-	return t
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.

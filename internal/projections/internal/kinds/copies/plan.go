@@ -2,10 +2,10 @@ package copies
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -30,7 +30,8 @@ type Fill struct {
 	link
 	First     int
 	Position  change.Position
-	WasBad    bool // an image before could not be read: what was parked is cleared
+	Before    change.Key // the parent that the child referred to before the run
+	WasBad    bool       // an image before could not be read: what was parked is cleared
 	Gone      bool
 	Former    []change.Key // parents that images of the run refer to
 	Contested bool
@@ -72,14 +73,14 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 	}
 	before, after := linkIn(b.Rule, v.OldMatch, v.Old), linkIn(b.Rule, v.NewMatch, v.New)
 	same := both && before.bad == nil && after.bad == nil && before == after
-	context := plan.StampContext(p.Incarnation, v.Record.Key, after.parent.String())
+	context := stamp.Context(p.Incarnation, v.Record.Key, after.parent.String())
 	if same && (plan.Untouched(b, v.Old, v.New) || after.refers && !plan.Foreign(b, context, v.Old, v.New)) {
 		return false
 	}
 	if same && !after.refers && !plan.Changed(b.Rule.Writes, v.Old, v.New) {
 		return false // our own removal of the stamp
 	}
-	f := plan.PartOf[Changes](pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index})
+	f := plan.PartOf[Changes](pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index, Before: before.parent})
 	f.Position, f.Gone = v.Record.Position, v.New == nil
 	f.WasBad = f.WasBad || before.bad != nil || f.bad != nil
 	f.link = after
@@ -153,27 +154,6 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 	if due {
 		asked.Fills.Put(plan.ItemRule{Binding: b, Key: it.Key}, f)
 	}
-}
-
-// Digest implements plan.Digester: values are digested one by one, so that of each it can
-// be told whether it is what was written.
-func (kind) Digest(values []change.Value) string {
-	digests := make([]string, len(values))
-	for i, v := range values {
-		digests[i] = change.Digest(v)
-	}
-	return strings.Join(digests, ".")
-}
-
-// Covered implements plan.Digester.
-func (kind) Covered(b *plan.Binding, digest string, img change.Image) []string {
-	var names []string
-	for i, one := range strings.Split(digest, ".") {
-		if i < len(b.Rule.Writes) && one == change.Digest(img.Lookup(b.Rule.Writes[i])) {
-			names = append(names, b.Rule.Writes[i])
-		}
-	}
-	return names
 }
 
 // Explain implements plan.Family.

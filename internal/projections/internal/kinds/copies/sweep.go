@@ -26,7 +26,7 @@ func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
 	if err != nil {
 		return err
 	}
-	return table.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+	return h.Tables.Each(ctx, len(rows), func(ctx context.Context, i int) error {
 		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
 		id, _, _ := strings.Cut(rest, "/")
 		b, child := h.Planner.ByID(id), children[i]

@@ -3,6 +3,9 @@ package copies
 import (
 	"context"
 	"errors"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -25,6 +28,7 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 	kept, err := w.Tables.PutState(ctx, t.Parent.ID, doing, state.TaskRow(t, w.Now()), condition, c)
 	if kept {
 		w.Counters.Tasks.Add(1)
+		w.TaskKept()
 	}
 	return err
 }
@@ -40,31 +44,154 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if at != t.At {
 		return w.EndTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
+	if isCut, err := w.cut(ctx, t); err != nil || isCut {
+		return err
+	}
 	items, err := w.Tables.ReadItems(ctx, "reading parent "+t.Parent.Key.String(), []change.Key{t.Parent.Key})
 	if err != nil {
 		return err
 	}
 	parent := table.Image(parentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
+	if t.Done {
+		return w.endFanOut(ctx, t, parent)
+	}
 	pw := parentWrite{
 		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent),
-		refill: t.Refill,
+		refill: t.Refill, end: t.End,
 	}
-	referring, next, err := w.writeChildren(ctx, pw, t.Cursor, w.FanOutMax)
+	t, err = w.writePages(ctx, pw, t, tell)
 	if table.Refusal(err) != "" {
 		return errors.Join(w.ParkRefused(ctx, t.Parent.Binding, t.Parent.Key, err), w.EndTask(ctx, t))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	t.Referring, t.Children, t.Cursor = t.Referring+referring, t.Children+w.FanOutMax, next
-	tell(t)
-	if len(next) > 0 {
+	case len(t.Cursor) > 0:
+		return w.SaveTask(ctx, t)
+	case t.Range > 0:
+		return w.EndRange(ctx, t)
+	case t.Ranges > 0:
+		t.Done = true
 		return w.SaveTask(ctx, t)
 	}
-	if parent == nil && t.Referring == 0 {
+	return w.endFanOut(ctx, t, parent)
+}
+
+// pieceSpan is how long one piece of a task goes on. Then other workers may take the task, and a process that is stopped while it
+// waits for the budget loses no more.
+const pieceSpan = 2 * time.Second
+
+// writePages writes to the children of a task, page by page. It returns the task at the place that it has come to.
+func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell func(state.Task)) (state.Task, error) {
+	children, began, unsaved := pages{run: w, pw: pw, place: t.Cursor}, w.Now(), 0
+	defer children.close()
+	for {
+		n, end, err := w.BeginPiece(ctx, w.FanOutMax, 1)
+		if err != nil {
+			return t, err
+		}
+		rows, err := children.take(ctx, n)
+		referring := 0
+		if err == nil {
+			if w.Tables.Budget == nil {
+				children.readAhead(ctx, n)
+			}
+			referring, err = w.write(ctx, pw, rows)
+		}
+		if end(); err != nil {
+			return t, err
+		}
+		t.Referring, t.Children, t.Cursor, unsaved = t.Referring+referring, t.Children+len(rows), children.place, unsaved+len(rows)
+		if t.Range > 0 {
+			t.Children = min(t.Children, t.Size)
+		}
+		if tell(t); len(t.Cursor) == 0 || w.isLarge(t) || w.Now().Sub(began) >= pieceSpan {
+			return t, nil
+		}
+		if unsaved >= w.FanOutMax {
+			if err := w.SavePlace(ctx, &t); err != nil {
+				return t, err
+			}
+			unsaved = 0
+		}
+	}
+}
+
+// endFanOut ends a fan-out whose children were all looked at. It lets the position of a deleted parent
+// expire, if none of them refers to it, be it in the task's own part or in a range.
+func (w run) endFanOut(ctx context.Context, t state.Task, parent change.Image) error {
+	if t.Ranges > 0 { // a range may have ended since the task was read
+		row, err := w.Tables.GetState(ctx, "reading a fan-out of "+t.Parent.Key.String(), t.Row)
+		found, known := state.ReadTask(w.Tables.Reader, w.Planner, row)
+		if err != nil || !known {
+			return err
+		}
+		t.RangesEnded, t.RangesReferring = found.RangesEnded, found.RangesReferring
+	}
+	if parent == nil && t.Referring+t.RangesReferring == 0 && t.RangesEnded == t.Ranges {
 		if err := w.retireParent(ctx, t.Parent, t.At); err != nil {
 			return err
 		}
 	}
 	return w.EndTask(ctx, t)
+}
+
+// cut cuts the children behind a task's place into ranges, if the fan-out is that large, and leaves the last of them to the
+// task. It reports whether it has cut off any.
+func (w run) cut(ctx context.Context, t state.Task) (bool, error) {
+	if !w.isLarge(t) {
+		return false, nil
+	}
+	size, before, began := max(1, w.RangesMin/rangesPerMin), t.Ranges, w.Now()
+	for {
+		end, err := w.keyBehind(ctx, t, size)
+		if err != nil {
+			return false, err
+		}
+		if end == nil && t.Ranges == before {
+			return false, nil
+		}
+		if end == nil || t.Ranges > before && w.Now().Sub(began) >= pieceSpan {
+			return true, w.SaveTask(ctx, t)
+		}
+		_, done, err := w.BeginPiece(ctx, 1, cutUnits)
+		if err != nil {
+			return false, err
+		}
+		t, err = w.CutTask(ctx, t, end, size)
+		if done(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// isLarge reports whether the children behind a task's place go to several workers.
+func (w run) isLarge(t state.Task) bool {
+	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin
+}
+
+// cutUnits is about what a transaction takes that changes two tasks.
+const cutUnits = 4
+
+// rangesPerMin is how many ranges the least fan-out that is cut would make: so many workers it is worth.
+const rangesPerMin = 4
+
+// keyBehind returns the key of a later child of a task, so many behind its place; nil if fewer are left. It asks for
+// keys alone, and its answer may be old: wherever a range ends, the next one begins.
+func (w run) keyBehind(ctx context.Context, t state.Task, children int) (table.Row, error) {
+	in, ok := w.childrenQuery(table.NewExpression(), parentWrite{b: t.Parent.Binding, parent: t.Parent.Key})
+	if !ok {
+		return nil, nil
+	}
+	in.ConsistentRead, in.ExclusiveStartKey, in.Select = nil, t.Cursor, ddb.SelectCount
+	for children > 0 {
+		in.Limit = new(int32(children))
+		out, err := w.Tables.Query(ctx, "looking for ranges of the children of "+t.Parent.Key.String(), in)
+		if err != nil || len(out.LastEvaluatedKey) == 0 {
+			return nil, err
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+		children -= int(out.Count)
+	}
+	return in.ExclusiveStartKey, nil
 }

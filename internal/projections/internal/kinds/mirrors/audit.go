@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -22,7 +23,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 	if !b.Rule.Target.HasKey(s.Key) {
 		return
 	}
-	data := plan.DigestOf(b, s.Image)
+	data := contentDigest(b.Rule, s.Image)
 	at := placeOf(b, s.Key, s.Image)
 	switch {
 	case stamped(a, b, s.Key, s.Image):
@@ -36,7 +37,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image) bool {
-	return plan.Stamped(b, plan.StampContext(a.Incarnation, key, ""), img)
+	return plan.Stamped(b, stamp.Context(a.Incarnation, key, ""), img)
 }
 
 // EffectFacts implements audit.Family.
@@ -135,7 +136,7 @@ func compare(a *audit.Auditor, key change.Key, item change.Item, sides []side) [
 		case item == nil:
 			f.What, f.Expected = drift.Missing, audit.ItemText(s.Want, s.Rule.Writes)
 		default:
-			differing := audit.CompareAttributes(f, s.Rule.Writes, valuesOf(s.Rule, s.Want), item)
+			differing := audit.CompareAttributes(f, s.Rule.Writes, plan.ValuesOf(s.Rule, change.Item(s.Want)), item)
 			if all = append(all, differing...); stamped || len(differing) > 0 {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -86,8 +87,8 @@ func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Actio
 
 // claimsVersion is the version of a mirror item with claims. They change with
 // every move of every source, so it rises also where an older source wins again.
-func (m maker) claimsVersion(cs state.Set) plan.Version {
-	return plan.VersionOf(m.Planner.Epoch, cs.Changes)
+func (m maker) claimsVersion(cs state.Set) stamp.Version {
+	return stamp.VersionOf(m.Planner.Epoch, cs.Changes)
 }
 
 // claimsWrite changes the claims of a target; written says that the item is written with them.

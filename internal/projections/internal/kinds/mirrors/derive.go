@@ -9,13 +9,14 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
 // RollUp implements host.Grouper: the targets that sources claim become what the winners ask for.
 func (kind) RollUp(ctx context.Context, r *host.Run, targets []plan.GroupRef, _ *plan.Changes) []error {
-	return table.Every(ctx, len(targets), func(ctx context.Context, i int) error {
+	return r.Tables.Every(ctx, len(targets), func(ctx context.Context, i int) error {
 		return maker{r.Host}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
 	})
 }
@@ -60,7 +61,7 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 	var parts []host.Part
 	var actions []plan.Action
 	at := placeOf(b, target, current)
-	stamped := plan.Stamped(b, plan.StampContext(m.Planner.Incarnation, target, ""), current)
+	stamped := plan.Stamped(b, stamp.Context(m.Planner.Incarnation, target, ""), current)
 	if found.Winner() == "" {
 		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
 		if at == placeMade && b.Live.Load() || stamped || found.parked {
@@ -77,7 +78,7 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 			return nil, nil
 		case at == placeOccupied && found.parked && !stamped && (why == nil || !why.Repark):
 			return nil, nil
-		case at != placeOccupied && stamped && plan.DigestOf(b, current) == f.digest && !found.parked:
+		case at != placeOccupied && stamped && contentDigest(b.Rule, current) == f.digest && !found.parked:
 			return nil, nil
 		}
 		actions = d.upsert(f, at)

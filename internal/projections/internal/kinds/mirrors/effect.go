@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -222,7 +223,7 @@ func (d difference) drop(target change.Key) []plan.Action {
 // leave is the action that leaves to the application what stands at a target, without the rule's marks.
 func (d difference) leave(target change.Key, at place) plan.Action {
 	w, img := targetWrite{do: spares, place: at}, d.mv.Seen[target]
-	if plan.Stamped(d.b, plan.StampContext(d.Incarnation, target, ""), img) {
+	if plan.Stamped(d.b, stamp.Context(d.Incarnation, target, ""), img) {
 		w.do, w.seen, w.removes = releases, img, append(plan.Released(d.b, img), d.b.Stamp)
 	}
 	return d.action(target, w)

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -91,14 +92,15 @@ func (m maker) isRight(b *plan.Binding, wanted *mirrorItem, h *Heal, target chan
 		return wanted == nil || wanted.expired && !h.Deleted
 	}
 	at := placeOf(b, target, h.Last)
-	s, stamped := plan.ReadStamp(h.Last.Lookup(b.Stamp), plan.StampContext(m.Planner.Incarnation, target, ""))
+	s, stamped := stamp.Read(h.Last.Lookup(b.Stamp), stamp.Context(m.Planner.Incarnation, target, ""))
 	switch {
 	case wanted == nil: // the application's own item stays, without our stamp
 		return at != placeMade && !stamped
 	case at == placeOccupied:
 		return parked && !stamped && !h.Repark
 	}
-	return stamped && !parked && !wanted.expired && s.Digest == wanted.digest && plan.DigestOf(b, h.Last) == wanted.digest
+	return stamped && !parked && !wanted.expired && s.Digest == plan.DigestOf(b, h.Last) &&
+		contentDigest(b.Rule, h.Last) == wanted.digest
 }
 
 // healTarget brings one mirror item to what its source asks for.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -29,17 +30,13 @@ func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func
 	case err != nil:
 		tell("", plan.ParkedBy(err))
 	case ok:
-		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: change.Digest(valuesOf(b.Rule, item.Attributes)...)}.effect())
+		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, change.Item(item.Attributes))}.effect())
 	}
 }
 
-// valuesOf are what a rule writes of the content of an item, in the order in which its stamp digests them.
-func valuesOf(r *rules.Rule, content map[string]change.Value) []change.Value {
-	vs := make([]change.Value, len(r.Writes))
-	for i, name := range r.Writes {
-		vs[i] = content[name]
-	}
-	return vs
+// contentDigest digests the values that a rule writes on an item all together, for the ledger. A stamp digests them one by one.
+func contentDigest(r *rules.Rule, img change.Image) string {
+	return stamp.ShortDigest(stamp.DigestDigits, plan.ValuesOf(r, img)...)
 }
 
 // CanHave implements plan.Feeder.
@@ -56,7 +53,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	if !b.Rule.Target.HasKey(rec.Key) {
 		return false
 	}
-	context := plan.StampContext(p.Incarnation, rec.Key, "")
+	context := stamp.Context(p.Incarnation, rec.Key, "")
 	freed := occupies(b, rec.Key, rec.Old) && !occupies(b, rec.Key, rec.New)
 	if rec.Old != nil && rec.New != nil && !freed {
 		// A stamp on an item that had none may be ours or put back with a former
@@ -89,8 +86,12 @@ func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 // Words implements plan.Feeder.
 func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
 	it, _ := itemOf(f)
+	what := "mirror item " + f.Group
+	if it.expired {
+		what += ", which DynamoDB's time to live deleted"
+	}
 	return plan.Words{
-		What: "mirror item " + f.Group, Undo: "delete " + f.Group,
+		What: what, Undo: "delete " + f.Group,
 		Redo: "set " + plan.Listed(slices.Sorted(maps.Keys(it.content))) + " on " + f.Group, Place: f.Group,
 	}
 }

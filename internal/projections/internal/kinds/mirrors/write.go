@@ -10,13 +10,14 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // Write implements host.Maker. Each action is conditional on the place: no
 // item that the engine did not make is deleted, and none of another entity written (promise 8).
-func (kind) Write(h *host.Host, a plan.Action, v plan.Version) ddb.TransactWriteItem {
+func (kind) Write(h *host.Host, a plan.Action, v stamp.Version) ddb.TransactWriteItem {
 	m, w := maker{h}, a.Own.(targetWrite)
 	t := target.On(a.Binding, "", a.Target)
 	t.Condition = m.placeIs(t.Expression, a, w)
@@ -66,14 +67,15 @@ func (m maker) placeIs(c *table.Expression, a plan.Action, w targetWrite) string
 		}
 	case w.do == spares && w.place != placeFree: // it carries no stamp to take off
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))",
-			a.Stamp, a.Stamp, table.Text(plan.StampContext(m.Planner.Incarnation, a.Target, "")+" "))
+			a.Stamp, a.Stamp, table.Text(stamp.Context(m.Planner.Incarnation, a.Target, "")))
 	}
 	return condition
 }
 
 // upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
-func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v plan.Version) {
-	t.Stamp(plan.Stamp{Context: plan.StampContext(m.Planner.Incarnation, a.Target, ""), Version: v, Digest: w.item.digest})
+func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v stamp.Version) {
+	t.Stamp(stamp.Stamp{Context: stamp.Context(m.Planner.Incarnation, a.Target, ""), Version: v,
+		Digest: stamp.Digest(plan.ValuesOf(a.Rule, change.Item(w.item.content)))})
 	if w.place == placeFree {
 		t.Put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}
@@ -88,7 +90,7 @@ func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v plan.Vers
 func (kind) Drop(ctx context.Context, h *host.Host, id plan.ItemRule, left *plan.Leftover) error {
 	c := table.NewExpression()
 	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := plan.StampContext(h.Planner.Incarnation, id.Key, "") + " "
+	own := stamp.Context(h.Planner.Incarnation, id.Key, "")
 	for _, b := range left.Unless {
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}

@@ -1,0 +1,192 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+)
+
+// Limits of a batch of statements (API reference, BatchExecuteStatement and BatchStatementRequest).
+const (
+	StatementsMax          = 25
+	statementCharactersMax = 8192
+)
+
+// Statement is an update of an item that exists, with its condition, in PartiQL. set and remove are the
+// parts of its update expression. It reports false for a text that is too long for a statement.
+func (c *Expression) Statement(table string, key Row, set, remove []string, condition string) (ddb.BatchStatementRequest, bool) {
+	st := ddb.BatchStatementRequest{ReturnValuesOnConditionCheckFailure: AllOld}
+	var b strings.Builder
+	b.WriteString("UPDATE " + quoted(table))
+	for _, part := range set {
+		b.WriteString(" SET " + c.partiQL(part, &st.Parameters))
+	}
+	for _, part := range remove {
+		b.WriteString(" REMOVE " + c.partiQL(part, &st.Parameters))
+	}
+	between := " WHERE "
+	for _, name := range slices.Sorted(maps.Keys(key)) {
+		b.WriteString(between + quoted(name) + " = ?")
+		st.Parameters = append(st.Parameters, key[name])
+		between = " AND "
+	}
+	b.WriteString(" AND (" + c.partiQL(condition, &st.Parameters) + ")")
+	text := b.String()
+	st.Statement = &text
+	return st, len(text) <= statementCharactersMax
+}
+
+var spelledDifferently = regexp.MustCompile(`attribute_(?:not_)?exists\(#n\d+\)|#n\d+|:v\d+`)
+
+// partiQL is an expression in PartiQL: names stand in it, and its values are added to the parameters in their order.
+func (c *Expression) partiQL(expression string, parameters *[]ddb.AttributeValue) string {
+	return spelledDifferently.ReplaceAllStringFunc(expression, func(part string) string {
+		if test, placeholder, ok := strings.Cut(strings.TrimSuffix(part, ")"), "("); ok {
+			if test == "attribute_exists" {
+				return quoted(c.Names[placeholder]) + " IS NOT MISSING"
+			}
+			return quoted(c.Names[placeholder]) + " IS MISSING"
+		}
+		if strings.HasPrefix(part, "#") {
+			return quoted(c.Names[part])
+		}
+		*parameters = append(*parameters, c.Values[part])
+		return "?"
+	})
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// InsertStatement is a new row of the state table, in PartiQL: it takes effect if there is none with that key.
+func (ts *Tables) InsertStatement(r Row) ddb.BatchStatementRequest {
+	var st ddb.BatchStatementRequest
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		parts, st.Parameters = append(parts, "'"+name+"': ?"), append(st.Parameters, r[name])
+	}
+	text := "INSERT INTO " + quoted(ts.StateTable) + " VALUE {" + strings.Join(parts, ", ") + "}"
+	st.Statement = &text
+	return st
+}
+
+// The permissions without which writes go out one by one.
+const (
+	MayUpdate = "dynamodb:PartiQLUpdate" // on the user's table
+	MayInsert = "dynamodb:PartiQLInsert" // on the state table
+)
+
+// Batches reports whether n writes that need a permission should go out in batches.
+func (ts *Tables) Batches(permission string, n int) bool {
+	_, refused := ts.unserved.Load(permission)
+	return n >= ts.BatchMin && !refused
+}
+
+// Statements sends a batch of statements, each for a rule, and returns DynamoDB's answer to each of them. A statement whose
+// answer is an error is to go out alone, unless its code asks for another try: err is why that did not help. Without
+// answers, all of them are to go out alone.
+func (ts *Tables) Statements(ctx context.Context, permission, doing string, owners []string, statements []ddb.BatchStatementRequest) (
+	[]ddb.BatchStatementResponse, error) {
+	responses, err := ts.sendStatements(ctx, doing, owners, statements)
+	if awscall.Unserved(err) {
+		ts.endBatches(ctx, permission, err)
+	}
+	for _, r := range responses {
+		if refusal := answered(r.Error); awscall.Unserved(refusal) {
+			ts.endBatches(ctx, permission, refusal)
+		}
+	}
+	return responses, err
+}
+
+// WrittenAlone notes that a write took effect alone. answer is what DynamoDB had answered to its statement, nil if that was
+// not sent. An endpoint that had called it invalid cannot read such statements, so no more batches go out.
+func (ts *Tables) WrittenAlone(ctx context.Context, permission string, answer *ddb.BatchStatementError) {
+	if answer != nil && answer.Code == ddb.BatchStatementErrorCodeEnumValidationError {
+		ts.endBatches(ctx, permission, answered(answer))
+	}
+}
+
+func (ts *Tables) endBatches(ctx context.Context, permission string, why error) {
+	if _, known := ts.unserved.LoadOrStore(permission, true); !known {
+		ts.Logger.WarnContext(ctx, "writes go out one by one, not in batches of 25, which takes longer: grant "+permission+
+			" if that is why", "error", why)
+	}
+}
+
+// answered is the answer to a statement as an error; nil if it took effect.
+func answered(e *ddb.BatchStatementError) error {
+	if e == nil {
+		return nil
+	}
+	return &smithy.GenericAPIError{Code: string(e.Code), Message: aws.ToString(e.Message)}
+}
+
+// sendStatements sends statements, and sends those again whose answers ask for another try.
+func (ts *Tables) sendStatements(ctx context.Context, doing string, owners []string, statements []ddb.BatchStatementRequest) (
+	[]ddb.BatchStatementResponse, error) {
+	ts.Counters.Writes.Add(1)
+	var responses []ddb.BatchStatementResponse
+	var open []int
+	for i := range statements {
+		open = append(open, i)
+	}
+	_, err := Attempt(ctx, ts.Reader, doing, func() (_ struct{}, err error) {
+		sent := open
+		out, err := ts.sendStatementsOnce(ctx, owners, statements, sent)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if responses == nil {
+			responses = make([]ddb.BatchStatementResponse, len(statements))
+		}
+		open = nil
+		for i, r := range out.Responses {
+			responses[sent[i]] = r
+			if r.Error == nil || !awscall.RetryCode(string(r.Error.Code)) {
+				continue
+			}
+			open = append(open, sent[i])
+			if _, throttled := awscall.Load(answered(r.Error)); throttled || err == nil {
+				err = answered(r.Error)
+			}
+		}
+		return struct{}{}, err
+	})
+	return responses, err
+}
+
+// sendStatementsOnce sends those of the statements that have these numbers.
+func (ts *Tables) sendStatementsOnce(ctx context.Context, owners []string, statements []ddb.BatchStatementRequest, numbers []int) (
+	*dynamodb.BatchExecuteStatementOutput, error) {
+	in := &dynamodb.BatchExecuteStatementInput{ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal}
+	for _, number := range numbers {
+		in.Statements = append(in.Statements, statements[number])
+	}
+	return writeOnce(ts, WriteUnitsMin*len(numbers),
+		func() (*dynamodb.BatchExecuteStatementOutput, error) {
+			out, err := ts.Client.BatchExecuteStatement(ctx, in)
+			if err == nil && len(out.Responses) != len(numbers) {
+				err = fmt.Errorf("DynamoDB answers %d statements with %d responses", len(numbers), len(out.Responses))
+			}
+			return out, err
+		},
+		func(out *dynamodb.BatchExecuteStatementOutput) ([]string, float64) {
+			var accepted []string
+			for i, r := range out.Responses {
+				if r.Error == nil {
+					accepted = append(accepted, owners[numbers[i]])
+				}
+			}
+			return accepted, unitsOf(out.ConsumedCapacity...)
+		})
+}

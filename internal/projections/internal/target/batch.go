@@ -1,0 +1,188 @@
+package target
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Sender sends the write of a target, alone or with others.
+type Sender interface {
+	// Write sends one write of a target. If it lost the race, current is the item
+	// at that moment; nil if there is none.
+	Write(ctx context.Context, t *Write) (ended Outcome, current change.Image, err error)
+}
+
+// Every calls f for 0 to n-1, many at the same time, and returns all that they return. What some neighbours write
+// through their senders goes out together, as soon as each of them waits for a write or has ended.
+func (w *Writer) Every(ctx context.Context, n int, f func(ctx context.Context, to Sender, i int) error) []error {
+	errs := make([]error, n)
+	slots := w.Tables.NewSlots()
+	_ = w.Tables.Every(ctx, (n+table.StatementsMax-1)/table.StatementsMax, func(ctx context.Context, number int) error {
+		from := number * table.StatementsMax
+		end := min(from+table.StatementsMax, n)
+		b := &batch{Writer: w, slots: slots, busy: end - from}
+		var all sync.WaitGroup
+		for i := from; i < end; i++ {
+			slots.Take()
+			all.Go(func() {
+				defer slots.Return()
+				errs[i] = f(ctx, &seat{batch: b, number: i}, i)
+				b.rest(ctx, nil)
+			})
+		}
+		all.Wait()
+		return nil
+	})
+	return errs
+}
+
+// batch is what some neighbours among the calls write.
+type batch struct {
+	*Writer
+	slots   *table.Slots // of all calls: each holds one, except while it waits for a write, and so does each request that writes
+	mu      sync.Mutex
+	busy    int // calls that have not ended and do not wait for their turn
+	waiting []*waiting
+}
+
+// seat is one call's place in a batch.
+type seat struct {
+	*batch
+	number int
+}
+
+// waiting is a write that waits for the batch to go out, then for its outcome.
+type waiting struct {
+	*Write
+	number  int
+	answer  *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
+	done    chan struct{}
+	ended   Outcome
+	current change.Image
+	err     error
+}
+
+// Write implements Sender.
+func (s *seat) Write(ctx context.Context, t *Write) (Outcome, change.Image, error) {
+	one := &waiting{Write: t, number: s.number, done: make(chan struct{})}
+	s.rest(ctx, one)
+	s.slots.Return()
+	<-one.done
+	s.slots.Take()
+	return one.ended, one.current, one.err
+}
+
+// rest notes that a call waits for a write, or has ended (nil). The last one that was busy sends what waits.
+func (b *batch) rest(ctx context.Context, one *waiting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one != nil {
+		b.waiting = append(b.waiting, one)
+	}
+	if b.busy--; b.busy > 0 || len(b.waiting) == 0 {
+		return
+	}
+	all := b.waiting
+	b.waiting, b.busy = nil, len(all)
+	slices.SortFunc(all, func(x, y *waiting) int { return x.number - y.number })
+	go b.send(ctx, all)
+}
+
+// send sends writes in as few requests as possible; few of them, or of items that stand in it already, alone.
+func (b *batch) send(ctx context.Context, all []*waiting) {
+	batches := [][]*waiting{}
+	if b.Tables.Batches(table.MayUpdate, len(all)) {
+		batches = inBatches(all)
+	} else {
+		for _, one := range all {
+			batches = append(batches, []*waiting{one})
+		}
+	}
+	for _, some := range batches {
+		go b.sendBatch(ctx, some)
+	}
+}
+
+// inBatches divides writes into batches in which each item stands once.
+func inBatches(all []*waiting) (batches [][]*waiting) {
+	for _, one := range all {
+		i := slices.IndexFunc(batches, func(some []*waiting) bool {
+			return len(some) < table.StatementsMax && !slices.ContainsFunc(some, func(w *waiting) bool { return w.key == one.key })
+		})
+		if i < 0 {
+			i, batches = len(batches), append(batches, nil)
+		}
+		batches[i] = append(batches[i], one)
+	}
+	return batches
+}
+
+// sendBatch sends writes in one request. Each is judged by its own condition. A write goes out alone
+// if DynamoDB answers anything else: then that answer counts.
+func (b *batch) sendBatch(ctx context.Context, some []*waiting) {
+	alone := some
+	if len(some) > 1 {
+		b.slots.Take()
+		alone = b.sendStatements(ctx, some)
+		b.slots.Return()
+	}
+	for _, one := range alone {
+		go func() {
+			b.slots.Take()
+			one.ended, one.current, one.err = b.Writer.Write(ctx, one.Write)
+			b.slots.Return()
+			if one.ended == Written && one.err == nil {
+				b.Tables.WrittenAlone(ctx, table.MayUpdate, one.answer)
+			}
+			close(one.done)
+		}()
+	}
+}
+
+// sendStatements sends writes as statements, and returns those that are to go out alone.
+func (b *batch) sendStatements(ctx context.Context, some []*waiting) (alone []*waiting) {
+	var sent []*waiting
+	var statements []ddb.BatchStatementRequest
+	var owners []string
+	for _, one := range some {
+		st, fits := one.Statement(b.Tables.Table, b.Tables.ItemKey(one.key), one.set, one.remove, one.Condition)
+		if !fits {
+			alone = append(alone, one)
+			continue
+		}
+		sent, statements, owners = append(sent, one), append(statements, st), append(owners, one.Binding.ID)
+	}
+	if len(statements) == 0 {
+		return alone
+	}
+	responses, err := b.Tables.Statements(ctx, table.MayUpdate, some[0].doing+" and others", owners, statements)
+	if responses == nil {
+		return some // alone, each fails or succeeds by itself
+	}
+	for i, r := range responses {
+		one := sent[i]
+		switch {
+		case r.Error == nil:
+			one.ended = Written
+		case r.Error.Code == ddb.BatchStatementErrorCodeEnumConditionalCheckFailed:
+			if one.ended = RaceLost; len(r.Error.Item) > 0 {
+				one.current = attributes.ItemFromTable(r.Error.Item)
+			}
+		case awscall.RetryCode(string(r.Error.Code)): // to the end
+			one.ended, one.err = RaceLost, err
+		default:
+			one.answer, alone = r.Error, append(alone, one)
+			continue
+		}
+		close(one.done)
+	}
+	return alone
+}
