@@ -15,6 +15,9 @@ gotestsum := .tools/bin/gotestsum-$(GOTESTSUM_VERSION)
 # go_test is go test, but a skipped test fails, and so does a run without tests.
 go_test = $(gotestsum) --format standard-quiet --post-run-command scripts/no-skips --
 
+# lambda_stream is a file that npm writes when it has installed everything.
+lambda_stream := .tools/lambda-stream/node_modules/.package-lock.json
+
 # PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./internal/rules/...
 PACKAGES ?= ./...
 # TESTFLAGS are added to go test: make test TESTFLAGS='-run TestMirror -v'
@@ -24,6 +27,8 @@ BENCH ?= .
 BENCHTIME ?= 1s
 # READINGFLAGS are given to the benchmark of reading: make bench-reading READINGFLAGS=-help
 READINGFLAGS ?=
+# PEERSFLAGS are given to the benchmark beside hand-written handlers: make bench-peers PEERSFLAGS=-help
+PEERSFLAGS ?=
 # SEEDS is how many random histories are lived through, SEED the first of them.
 SEEDS ?= 2000
 SEED ?= 0
@@ -49,11 +54,24 @@ test test-long: export GOGC := 400
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# The oracle, the rule files that are drawn, and the mutants run on one goroutine: the race detector finds nothing
-# there, and makes them 15 times slower.
-one_goroutine := %/internal/proof/oracle %/internal/proof/population %/internal/proof/mutants %/scripts/lambdazip
+# The race detector finds nothing where one goroutine works. These packages and their tests start none; some
+# take long with the detector: the oracle, the templates of infra, and the conformance of the simulator, one call after the other.
+one_goroutine := $(addprefix github.com/dynamill/dynamill/, change rules scripts scripts/lambdazip $(addprefix internal/, \
+  architecture attributes decimal dynamojson following health infra printable rules/expr rules/internal/templates sighting \
+  projections/internal/audit projections/internal/kinds/aggregates projections/internal/kinds/copies \
+  projections/internal/kinds/mirrors projections/internal/pack projections/internal/plan projections/internal/seeding \
+  projections/internal/sightings projections/internal/stamp \
+  proof/mutants proof/mutants/switches proof/oracle proof/population replay/internal/extsort replay/internal/lines \
+  sim/conformance sim/dynamosim/expression sim/dynamosim/values sim/pattern stream/shardlist stream/streamapi) \
+  $(addprefix cmd/dynamill/internal/, commandline ending explain output parked preview report settings status verifying))
+# These run the function's binary, which is built without the detector: what its handler does on several goroutines, the
+# tests of the module's root and of internal/handlers do in their own process.
+without_detector := %/internal/sim/lambdatest %/cmd/dynamill-lambda
+# This serves the conformance suite over HTTP, for benchmarks; the engine takes no part.
+for_benchmarks := %/internal/sim/simserver
+without_race := $(one_goroutine) $(without_detector) $(for_benchmarks)
 
 .PHONY: build
 build: ## build bin/dynamill
@@ -68,9 +86,14 @@ test: $(gotestsum) ## every test beside DynamoDB Local, and the proof: ten minut
 	$(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
 
+.PHONY: test-peers
+test-peers: ## the benchmark beside handlers written by hand, in small and without aws-lambda-stream: part of test-long
+	$(beside_endpoints) go test -C benchmarks/peers $(TESTFLAGS) ./...
+
 .PHONY: test-long
-test-long: $(gotestsum) ## every test once more with the race detector, which makes simulated worlds five times slower: half an hour at most
-	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) $(filter-out $(one_goroutine),$(shell go list $(PACKAGES)))
+test-long: $(gotestsum) ## every test once more with the race detector, in smaller worlds; without the packages in which it finds nothing
+	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) $(filter-out $(without_race),$(shell go list $(test_packages)))
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
 
 .PHONY: prove
 prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
@@ -107,6 +130,17 @@ bench: ## benchmarks, and the write units that a real endpoint reports
 bench-reading: ## records read a second, beside Redpanda Connect and a bare loop; fetches and builds the former first: minutes, once
 	go build -C benchmarks/reading -o $(CURDIR)/bin/bench-reading .
 	scripts/with-endpoints bin/bench-reading $(READINGFLAGS)
+
+.PHONY: bench-peers
+bench-peers: $(lambda_stream) ## time, requests, units, CPU and memory beside handlers written by hand: 20 minutes; PEERSFLAGS=-help lists the flags
+	go build -C benchmarks/peers -o $(CURDIR)/bin/bench-peers .
+	DYNAMILL_LAMBDA_STREAM=$(CURDIR)/$(dir $(lambda_stream)) scripts/with-endpoints bin/bench-peers $(PEERSFLAGS)
+
+$(lambda_stream): benchmarks/peers/lambdastream/package-lock.json
+	@echo "installing aws-lambda-stream into .tools (a minute, once)"
+	@mkdir -p .tools/lambda-stream && cp benchmarks/peers/lambdastream/package*.json .tools/lambda-stream
+	@cd .tools/lambda-stream && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (20s)
