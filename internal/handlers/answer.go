@@ -69,7 +69,7 @@ func (d *delivery) openNames() (names []string) {
 // log writes the one line that an invocation has.
 func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Duration) {
 	level, message := slog.LevelInfo, "invocation done"
-	attrs := make([]slog.Attr, 0, 10)
+	var attrs []slog.Attr
 	if d.batch != nil {
 		attrs = append(attrs, slog.String("source", d.shape.String()))
 	}

@@ -53,8 +53,7 @@ type ReplayPiece struct {
 
 const replayScan = "scan"
 
-// replayMarginMax bounds the tenth of an invocation's time that is kept for
-// the page in hand: it is finished, or its work would be for nothing.
+// replayMarginMax bounds the tenth of an invocation's time that is kept for finishing the page in hand.
 const replayMarginMax = time.Minute
 
 const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} ` +
@@ -94,15 +93,13 @@ func (r *ReplayRequest) check() error {
 	return nil
 }
 
-// ChangesRules reports whether a payload begins a replay that may change the
-// rules in force. The caller may have to know that before it makes a Handler.
+// ChangesRules reports whether a payload begins a replay that may change the rules in force.
 func ChangesRules(payload []byte) bool {
 	b, err := readBatch(payload, &Config{})
 	return err == nil && b.shape == shapeReplay && b.command.Begin != nil && b.command.Begin.ChangeRules
 }
 
-// workReplay does what a state machine asks for. Its errors keep their type, by
-// which the state machine knows those that no retry helps.
+// workReplay does what a state machine asks for. It knows by the type of an error whether a retry may help.
 func (d *delivery) workReplay(ctx context.Context) (err error) {
 	switch c := &d.command; {
 	case c.Begin != nil:
