@@ -26,12 +26,9 @@ type wrongEntry struct {
 }
 
 const (
-	// driftedMax bounds how many wrong ledger entries are read again for the sums.
-	driftedMax = 200_000
-	// driftedAtOnce is how many of them are held in memory.
-	driftedAtOnce = 1000
-	// ledgerScansMax bounds how often the ledger is added up for one chunk of suspects.
-	ledgerScansMax = 4
+	driftedMax     = 200_000 // wrong ledger entries that are read again for the sums
+	driftedAtOnce  = 1000    // of them in memory
+	ledgerScansMax = 4       // times that the ledger is added up for one chunk of suspects
 )
 
 const (
@@ -61,22 +58,6 @@ func (v *run) noteEntries(proven []drift.Reading) ([]drift.Suspect, error) {
 		}
 	}
 	return touched, nil
-}
-
-// suspectSum notes an aggregate whose accumulators are suspect.
-func (v *run) suspectSum(s drift.Suspect) {
-	if s.Kind == drift.Sum {
-		v.sums[s.GroupID()] = expect{ledger: true}
-	}
-}
-
-// forgetSums forgets the aggregates of a chunk but the last one: more of what displays it may be in the next.
-func (v *run) forgetSums(last drift.Suspect) {
-	for id := range v.sums {
-		if id != last.GroupID() {
-			delete(v.sums, id)
-		}
-	}
 }
 
 // readSums judges aggregates and what displays them. Where accumulators are

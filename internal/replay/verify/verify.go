@@ -13,9 +13,11 @@ package verify
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -201,7 +203,8 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 // judge decides some suspects: first what is judged by itself, then the sums,
 // for which it must be known which ledger entries are wrong.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
-	defer v.forgetSums(chunk[len(chunk)-1])
+	last := chunk[len(chunk)-1].GroupID() // more of what displays it may be in the next chunk
+	defer maps.DeleteFunc(v.sums, func(id string, _ expect) bool { return id != last })
 	sums, single := split(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
@@ -220,19 +223,18 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 			return err
 		}
 	}
-	fix := newRepair(v)
+	fix := &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
 	if err := fix.singles(ctx, proven); err != nil {
 		return err
 	}
+	sums = append(sums, fix.alsoTouched(touched, sums)...)
 	for _, s := range sums {
-		v.suspectSum(s)
-	}
-	more := fix.alsoTouched(touched, sums)
-	for _, s := range more {
-		v.suspectSum(s)
+		if s.Kind == drift.Sum { // its accumulators are suspect
+			v.sums[s.GroupID()] = expect{ledger: true}
+		}
 	}
 	v.scans = 0
-	proven, err = v.rounds(ctx, append(sums, more...), forSums, v.readSums)
+	proven, err = v.rounds(ctx, sums, forSums, v.readSums)
 	if err != nil {
 		return err
 	}
@@ -266,7 +268,7 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 	want := map[string]string{}
 	for _, s := range sums {
 		if s.Want != "" || want[s.GroupID()] == "" {
-			want[s.GroupID()] = amountOf(s.Want)
+			want[s.GroupID()] = cmp.Or(s.Want, "0")
 		}
 	}
 	more, err := v.Auditor.ReadSums(ctx, sums, want, nil)
@@ -290,13 +292,6 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 		}
 	}
 	return nil
-}
-
-func amountOf(text string) string {
-	if text == "" {
-		return "0"
-	}
-	return text
 }
 
 // report reports what was found.
@@ -333,11 +328,7 @@ func (v *run) sampled(about string) bool {
 		return true
 	}
 	h := fnv.New64a()
-	var seed [8]byte
-	for i := range seed {
-		seed[i] = byte(v.SampleSeed >> (8 * i))
-	}
-	h.Write(seed[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, v.SampleSeed))
 	h.Write([]byte(about))
 	const mixed = 0x9e3779b97f4a7c15 // FNV alone leaves the high bits of short texts alike
 	x := h.Sum64()
