@@ -11,11 +11,10 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,10 +82,10 @@ func Open(config Config) (*Writer, error) {
 		return nil, fmt.Errorf("making the archive's folder: %w", err)
 	}
 	probe, err := os.CreateTemp(config.Dir, ".probe-")
-	if err != nil {
-		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
 	}
 	return &Writer{config: config, table: table, next: &batch{}}, nil
@@ -173,13 +172,11 @@ func (w *Writer) current() (f *file, err error) {
 }
 
 func (w *Writer) create() (*file, error) {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	now := time.Now()
-	name := w.table + "-" + now.UTC().Format(fileTime) + "-" + hex.EncodeToString(random[:]) + plainEnd
+	now, end := time.Now(), plainEnd
 	if w.config.Gzip {
-		name = strings.TrimSuffix(name, plainEnd) + gzipEnd
+		end = gzipEnd
 	}
+	name := fmt.Sprintf("%s-%s-%016x%s", w.table, now.UTC().Format(fileTime), rand.Uint64(), end) //nolint:gosec // no secret
 	opened, err := os.OpenFile(filepath.Join(w.config.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 	if err != nil {
 		return nil, err
@@ -211,10 +208,9 @@ func syncFolder(path string) error {
 // finish ends the file that is being written. The caller holds disk.
 func (w *Writer) finish() (err error) {
 	f := w.file
-	if f == nil {
+	if w.file = nil; f == nil {
 		return nil
 	}
-	w.file = nil
 	if f.zip != nil {
 		err = f.zip.Close()
 	}

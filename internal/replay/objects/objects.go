@@ -155,14 +155,10 @@ func (e *PermissionError) Unwrap() error { return e.Err }
 
 // explained says what can be done about a refusal, and makes a missing object an fs.ErrNotExist.
 func (b Bucket) explained(err error, name, permissions string) error {
-	var (
-		missing *types.NoSuchKey
-		api     smithy.APIError
-	)
-	switch {
-	case errors.As(err, &missing):
-		return fmt.Errorf("%s: %w", b.Place(name), fs.ErrNotExist)
-	case errors.As(err, &api) && api.ErrorCode() == "AccessDenied":
+	if _, missing := errors.AsType[*types.NoSuchKey](err); missing {
+		err = fs.ErrNotExist
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "AccessDenied" {
 		return &PermissionError{b.Place(name), permissions, err}
 	}
 	return fmt.Errorf("%s: %w", b.Place(name), err)

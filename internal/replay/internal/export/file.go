@@ -18,7 +18,7 @@ import (
 // that they were written under: a full export's lie in its own folder, those of
 // all incremental exports to a prefix in one that they share. Copied
 // exports may have theirs in either.
-func (e *Export) locate(ctx context.Context, found *problems) error {
+func (e *Export) locate(ctx context.Context) error {
 	missing := make(map[string]*File, len(e.Files))
 	for i := range e.Files {
 		missing[e.Files[i].Name] = &e.Files[i]
@@ -36,7 +36,7 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 			file.object = object.Name
 			delete(missing, name)
 			if object.Size == 0 && file.Items > 0 {
-				found.add(e.objects.Place(object.Name), "it is empty, but has %d items by %s", file.Items, filesName)
+				e.wrong.add(e.objects.Place(object.Name), "it is empty, but has %d items by %s", file.Items, filesName)
 			}
 			return nil
 		})
@@ -46,7 +46,7 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	}
 	for _, file := range e.Files {
 		if missing[file.Name] != nil {
-			found.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
+			e.wrong.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
 		}
 	}
 	return nil
@@ -85,11 +85,11 @@ func keyOf(line []byte, names lines.KeyNames) (change.Key, error) {
 		if !ok {
 			continue
 		}
+		var key change.Key
 		item, err := lines.Object(raw)
-		if err != nil {
-			return change.Key{}, fmt.Errorf("%s: %w", name, err)
+		if err == nil {
+			key, err = lines.KeyOf(item, names)
 		}
-		key, err := lines.KeyOf(item, names)
 		if err != nil {
 			return change.Key{}, fmt.Errorf("%s: %w", name, err)
 		}
