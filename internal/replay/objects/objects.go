@@ -1,5 +1,4 @@
-// Package objects reads files wherever exports lie: in a folder or in a bucket
-// of S3. It imports no other room.
+// Package objects reads files in a folder or in a bucket of S3. It imports no other room.
 package objects
 
 import (
@@ -109,8 +108,7 @@ func (d delivery) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// brokenError says that a connection broke while an object came, which no client of S3
-// makes good by itself.
+// brokenError says that a connection broke while an object came. No client of S3 retries that.
 type brokenError struct{ reason error }
 
 func (e *brokenError) Error() string { return "the connection broke: " + e.reason.Error() }

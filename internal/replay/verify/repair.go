@@ -21,9 +21,8 @@ const (
 	whyNotRederived = "an item could not be rederived"
 )
 
-// repair mends what was proven. What rules derive from derived data may be
-// spoiled anew by what was not mended yet, so at the end it reads everything
-// again and mends what is still wrong.
+// repair mends what was proven. What is still wrong may spoil anew what rules derive from it, so at the end it reads and
+// mends everything again.
 type repair struct {
 	*run
 	mended  []drift.Reading   // as they were proven, in the order in which they are reported

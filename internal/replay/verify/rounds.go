@@ -90,10 +90,8 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 	}
 	o.last = &r
 	if r.Torn || r.Suspect.Kind == drift.Sum && !r.Lags {
-		// What the ledger holds and what the accumulators hold move in one
-		// transaction: this is no lag. (Reads may see one half of it before the
-		// other, but not for so long.) And a torn row holds up the very records
-		// that would have to be waited for.
+		// Ledger and accumulators move in one transaction, so this is no lag: reads may tear it, but not for so long. And a
+		// torn row holds up the very records that would have to be waited for.
 		return proven
 	}
 	return lasting
@@ -197,8 +195,7 @@ func (v *run) leaveUndecided(o *suspense) {
 	v.summary.Examples = append(v.summary.Examples, example)
 }
 
-// applied is how far the stream is applied before suspects are read: a record
-// that is applied after that may be why they look wrong.
+// applied is how far the stream is applied before suspects are read: a later record may be why they look wrong.
 func (v *run) applied(ctx context.Context) (applied Applied, err error) {
 	if v.Pending != nil {
 		applied, err = v.Pending.Applied(ctx)
@@ -207,8 +204,7 @@ func (v *run) applied(ctx context.Context) (applied Applied, err error) {
 	return applied, err
 }
 
-// held finds the suspects that a record may be the cause of which is in the
-// stream by now, and was not applied when they were read.
+// held finds the suspects that may be caused by a record in the stream that was not applied when they were read.
 func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense) (map[*suspense]bool, error) {
 	held := map[*suspense]bool{}
 	if v.Pending == nil || len(unexplained) == 0 {
@@ -247,9 +243,8 @@ func (w *wait) next(now time.Time) time.Duration {
 	return pause
 }
 
-// waits divides Config.Wait between the suspects of a chunk that are judged by
-// themselves and its sums, which are judged after those. Chunks share one
-// Config.Wait: when it is over, each later set still gets what proving drift takes.
+// waits divides Config.Wait between the suspects of a chunk that are judged by themselves and its sums. Chunks share it:
+// when it is over, each later set still gets what proving drift takes.
 func (v *run) waits(singles, sums bool) (forSingles, forSums *wait) {
 	if v.waitEnds.IsZero() {
 		v.waitEnds = time.Now().Add(v.Wait)

@@ -60,9 +60,8 @@ func (v *run) noteEntries(proven []drift.Reading) ([]drift.Suspect, error) {
 	return touched, nil
 }
 
-// readSums judges aggregates and what displays them. Where accumulators are
-// suspect it scans the ledger: if their counts of operations stand still from
-// before to after that, what the ledger adds up to is exact.
+// readSums judges aggregates and what displays them. If accumulators are suspect it scans the ledger, whose sum is exact if
+// their counts of operations stand still from before to after that.
 func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	operations, err := v.Auditor.Operations(ctx, suspects)
 	if err != nil {
@@ -164,9 +163,8 @@ func (l *lack) addTo(r *drift.Reading) {
 	r.Concerns = append(r.Concerns, l.tokens...)
 }
 
-// adjust adds to sums of the ledger what wrong entries lack. It reads those
-// again every time: what is lacking of one that was written since it was
-// proven is partly a lag, and the two cannot be separated.
+// adjust adds to sums of the ledger what wrong entries lack. It reads those again every time: what an entry lacks that was
+// written since it was proven is partly a lag.
 func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*lack, error) {
 	lacks := map[string]*lack{}
 	if v.drifted.count == 0 || len(want) == 0 {

@@ -1,13 +1,10 @@
-// Package verify finds out whether what is derived is what it should be, for
-// tables of any size within bounded memory. It scans both tables, brings
-// together by sorting on disk what is said of the same thing, and reads
-// every difference again: a scan is no snapshot, so what it finds is only
-// suspect. A suspect counts as drift if two fresh readings, some time apart,
-// show the same, and no record of the stream that could be the cause is still
-// to be applied (promise 1 holds once the stream is drained, and not before).
+// Package verify finds out whether what is derived is what it should be, for tables of any size within bounded memory. It
+// scans both tables, sorts on disk to bring together what is said of the same thing, and reads every difference again: a
+// scan is no snapshot, so its differences are only suspect. A suspect counts as drift if two fresh readings show the same,
+// and no record that could be the cause is still to be applied (promise 1 holds once the stream is drained).
 //
-// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream
-// (streamapi, shardlist); what knows the rules and the state table comes as an Auditor.
+// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream (streamapi, shardlist);
+// the rules and the state table are known to the Auditor.
 package verify
 
 import (
@@ -42,14 +39,12 @@ type Auditor interface {
 
 // Mender mends, under the guards of the engine.
 type Mender interface {
-	// Mend mends what rederiving items cannot mend. It reports false if another writer has
-	// changed meanwhile what was read.
+	// Mend mends what rederiving cannot; false if another writer has changed meanwhile what was read.
 	Mend(ctx context.Context, r drift.Reading) (bool, error)
 	Rederive(ctx context.Context, keys []change.Key) error
 }
 
-// Table gives every item of a table, or every row of the state table, to f,
-// which several may call at once. What comes or goes meanwhile may be left out.
+// Table gives every item to f, which several may call at once. It may leave out what comes or goes meanwhile.
 type Table interface {
 	Each(ctx context.Context, f func(change.Item) error) error
 }
@@ -58,8 +53,7 @@ type Table interface {
 type Pending interface {
 	// Applied says how far the stream is applied by now.
 	Applied(ctx context.Context) (Applied, error)
-	// Unapplied gives f every record that is in the stream by now and was not
-	// known to be applied then, in no particular order.
+	// Unapplied gives f every record of the stream that was not known to be applied then, in no particular order.
 	Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error
 }
 
@@ -200,8 +194,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	}
 }
 
-// judge decides some suspects: first what is judged by itself, then the sums,
-// for which it must be known which ledger entries are wrong.
+// judge decides some suspects: sums last, because wrong ledger entries must be known first.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	last := chunk[len(chunk)-1].GroupID() // more of what displays it may be in the next chunk
 	defer maps.DeleteFunc(v.sums, func(id string, _ expect) bool { return id != last })

@@ -14,10 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
-// locate finds the files where the export lies now. The manifest has the names
-// that they were written under: a full export's lie in its own folder, those of
-// all incremental exports to a prefix in one that they share. Copied
-// exports may have theirs in either.
+// locate finds the files where the export lies now: a full export has its own data folder, incremental exports to a prefix
+// share one, and a copy may have either.
 func (e *Export) locate(ctx context.Context) error {
 	missing := make(map[string]*File, len(e.Files))
 	for i := range e.Files {
@@ -72,9 +70,8 @@ func (f File) check(page lines.Page) error {
 	return nil
 }
 
-// keyOf takes the key out of a line of a full export, {"Item": {...}}, or of an
-// incremental one, {"Metadata": ..., "Keys": {...}, "OldImage": ..., "NewImage": ...}.
-// Deleted items have no NewImage; their keys count as well.
+// keyOf takes the key out of a line of a full export, {"Item": {...}}, or of an incremental one, {"Keys": {...}, ...}, where
+// deleted items have theirs too.
 func keyOf(line []byte, names lines.KeyNames) (change.Key, error) {
 	fields, err := lines.Object(line)
 	if err != nil {

@@ -1,9 +1,5 @@
-// Package export reads DynamoDB's exports to S3, full and incremental ones,
-// wherever they lie now: the manifests, the files that they name, and the key of
-// each line. It checks what the manifests say of sizes, counts and checksums.
-//
-// The formats are those of the DynamoDB developer guide, "DynamoDB table export
-// output format".
+// Package export reads DynamoDB's exports to S3, full and incremental ones, wherever they lie now, and checks sizes, counts
+// and checksums (DynamoDB developer guide, "DynamoDB table export output format").
 package export
 
 import (
@@ -34,8 +30,7 @@ const (
 	incremental  = "INCREMENTAL_EXPORT"
 )
 
-// checksumEndings are those of a manifest's checksum file: by the developer
-// guide, and as DynamoDB writes them.
+// checksumEndings are those of a manifest's checksum file: by the developer guide, and as DynamoDB writes them.
 var checksumEndings = []string{".md5", ".checksum"}
 
 // Export is an export whose manifests were read and whose files are there.
@@ -90,8 +85,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("export %s: %d problems:\n  %s", e.Place, len(e.Problems), strings.Join(e.Problems, "\n  "))
 }
 
-// Open reads the manifests of the export at a place, which is the export's
-// folder, one above it, or its manifest-summary.json. Its table must have the name.
+// Open reads the manifests of the export in a folder, in one above it, or of a manifest-summary.json.
 func Open(ctx context.Context, in objects.Objects, name, table string) (*Export, error) {
 	folder, err := find(ctx, in, name)
 	if err != nil {

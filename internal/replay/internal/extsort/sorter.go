@@ -1,5 +1,4 @@
-// Package extsort sorts more records than memory holds: sorted runs in one
-// temporary file, which are merged. It imports nothing of the module.
+// Package extsort sorts more records than memory holds. It imports nothing of the module.
 package extsort
 
 import (
@@ -22,8 +21,7 @@ const (
 	memoryMin = 1 << 20
 	slotBytes = 16 // of a record's place in memory, beside its bytes
 
-	// All runs are merged at once, and share the memory for their buffers.
-	// With the smallest ones, 32 MB of memory merge 8,000 runs, which is 200 GB.
+	// All runs are merged at once and share the memory: with the smallest buffers 32 MB merge 8,000 runs, or 200 GB.
 	bufferMin = 4 << 10
 	bufferMax = 64 << 10
 )
@@ -44,8 +42,7 @@ type Sorter struct {
 
 type slot struct{ at, keyLen, dataLen uint32 }
 
-// New makes a sorter that holds about so many bytes in memory and keeps its
-// runs in a new file in tempDir ("" is the system's). Close it to have that removed.
+// New makes a sorter with about so many bytes in memory. Close removes its file in tempDir ("" is the system's).
 func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
 	file, err := os.CreateTemp(tempDir, "dynamill-sort-")
 	if err != nil {
@@ -122,8 +119,7 @@ func (s *Sorter) write(key, data []byte) error {
 	return err
 }
 
-// Each gives all records in the order of their keys, those of one key combined
-// as far as they can be. The slices are good until f returns. Nothing can be added afterwards.
+// Each gives all records sorted by key, those of one key combined if possible. The slices are good until f returns.
 func (s *Sorter) Each(f func(key, data []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

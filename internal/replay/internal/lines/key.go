@@ -1,6 +1,5 @@
-// Package lines reads files of one JSON value per line: exports, archives and
-// lists of keys. Of each line it takes the key only; where that lies in the
-// line is for each format to say. Memory is bounded by the longest line.
+// Package lines reads the keys in files of one JSON value per line: exports, archives and lists of keys. Each format says
+// where the key lies in a line. Memory is bounded by the longest line.
 package lines
 
 import (

@@ -36,8 +36,7 @@ type Store struct {
 	unique func() string
 }
 
-// NewStore returns the store in a state table, which must be there.
-// unique draws the names of generations.
+// NewStore returns the store in a state table that exists. unique draws the names of generations.
 func NewStore(client Client, table string, unique func() string) *Store {
 	return &Store{client: client, table: table, unique: unique}
 }
@@ -76,9 +75,8 @@ type Opened struct {
 	GivenUpAt time.Time // of the unfinished run in whose place it is begun, its last progress; else zero
 }
 
-// Open joins the run if it is unfinished, and otherwise begins it from the start. It
-// does that with anew in any case, and where the unfinished run has had no
-// progress for idleMax: what it has done says little of how things are now.
+// Open joins the run if it is unfinished and has had progress within idleMax, unless anew is true. Otherwise it begins it
+// from the start.
 func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (Opened, error) {
 	for range openAttemptsMax {
 		opened, err := s.open(ctx, run, anew, idleMax)
@@ -92,8 +90,7 @@ func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Durat
 // openAttemptsMax: a row that expires between reading and writing is not there the next time.
 const openAttemptsMax = 5
 
-// open is one attempt of Open. A run without a generation says that the row has
-// expired since it was read.
+// open is one attempt of Open. If the row has expired since it was read, the run has no generation.
 func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (opened Opened, err error) {
 	found, err := s.Get(ctx, run.ID)
 	if err != nil {
@@ -201,9 +198,8 @@ func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
 	return pieceOf(row), nil
 }
 
-// write changes a piece's row if it still is as seen, and returns the row in
-// force, also beside ErrLost. A write of this owner whose answer was lost may
-// have raised the counter: the owner shows it, because its name is this process's alone.
+// write changes a piece's row if it still is as seen, and returns the row in force, also beside ErrLost. If an answer was
+// lost, the owner in the row tells: its name is this process's alone.
 func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1
