@@ -1,5 +1,4 @@
-// Package attributes turns the AWS SDK's attribute values and stream records into
-// change.Values and change.Records. It is the only room that knows both.
+// Package attributes turns the AWS SDK's attribute values and stream records into those of package change.
 package attributes
 
 import (
@@ -130,8 +129,7 @@ type RecordDecoder struct {
 	Partition, Sort string // the table's key attributes; Sort is "" without a sort key
 }
 
-// Decode turns one record of GetRecords into a change.Record. Its images are decoded
-// as they are looked up.
+// Decode turns one record of GetRecords into a change.Record, whose images are decoded as they are looked up.
 func (d RecordDecoder) Decode(raw *streams.Record) (record change.Record, err error) {
 	body := raw.Dynamodb
 	if body == nil || body.SequenceNumber == nil {

@@ -1,7 +1,5 @@
-// Package dynamojson reads and writes DynamoDB's JSON, in which a value names its
-// type: {"S": "text"}. It imports change only. The reading is its own because of
-// speed: a Scanner goes over the JSON once and validates everything, and its caller
-// makes values only of the attributes that it needs.
+// Package dynamojson reads and writes DynamoDB's JSON, in which a value names its type: {"S": "text"}. It imports change only.
+// For speed a Scanner validates everything in one pass, and its caller makes values only of the attributes that it needs.
 package dynamojson
 
 import (
@@ -16,8 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonDepthMax bounds the nesting of JSON that is only passed over: far more
-// than any item has (32 levels of two objects each), far less than a stack holds.
+// jsonDepthMax bounds the nesting of JSON that is passed over: more than any item has, less than a stack holds.
 const jsonDepthMax = 10_000
 
 // The codes of a fault, as a record with it is parked.
@@ -36,8 +33,7 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Reason }
 
-// Scanner goes over JSON once, from Pos on. Its methods return false, and leave a
-// Fault, where something is not as it must be.
+// Scanner goes over JSON once, from Pos on. A method that returns false leaves a Fault.
 type Scanner struct {
 	Src   []byte
 	Pos   int
@@ -100,9 +96,8 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
-// plain returns where the string that goes on at i has its next quote, backslash
-// or control character, or a place close before the end of src. The first byte that
-// the arithmetic reports is right; a borrow can only spoil bytes after it.
+// plain returns the next quote, backslash or control character of the string that goes on at i, or a place close before the
+// end of src. The first byte that the arithmetic reports is right; a borrow can only spoil bytes after it.
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
@@ -282,8 +277,7 @@ func (s *Scanner) Skip(depth int) bool {
 	return s.unexpected("a value")
 }
 
-// Part reads a part of a record. It notes what is wrong with it, and passes over it as
-// plain JSON, so that the caller still reads the other parts (key and position above all).
+// Part reads a part of a record. It notes a fault and passes over the part, so that the caller still reads the others.
 func (s *Scanner) Part(note **Fault, read func() bool) bool {
 	from := s.Pos
 	if read() {

@@ -9,8 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// NestingMax is how deep lists and maps may be nested (DynamoDB developer
-// guide, quotas: 32 levels).
+// NestingMax is how deep lists and maps may be nested (DynamoDB developer guide, quotas).
 const NestingMax = 32
 
 // wanted shows the form of a value.

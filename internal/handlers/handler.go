@@ -18,19 +18,15 @@ type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
 
-// Rederiver brings the effects of the records' items, those on other items among
-// them (copies on children), to what the items' current state asks for. Images are
-// nil and positions zero where they could not be read. No record up to those
-// positions takes the items back afterwards. Records of one item may come in any
-// order, and again. As with a Processor, they must not be kept.
+// Rederiver brings the effects of the records' items, on their own and other items, to what their current state asks for.
+// Images are nil and positions zero if they could not be read. No record up to those positions takes the items back
+// afterwards. Records of one item may come in any order, and again. They must not be kept.
 type Rederiver interface {
 	RederiveRecords(ctx context.Context, records []change.Record) error
 }
 
-// Parker sets records aside that can never be read. The id is the position (stream label and
-// sequence number), or a digest of raw where there is none; parking one again under the same id must
-// change nothing. The code is such as "record.value", the reason is a sentence. raw is the record's
-// JSON as it came; it may be larger than an item can be.
+// Parker sets records aside that can never be read. The id is the position, or a digest of raw; parking one again under it
+// changes nothing. The code is such as "record.value", the reason a sentence. raw is the record's JSON, of any size.
 type Parker interface {
 	ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error
 }
@@ -58,16 +54,14 @@ type Config struct {
 	SortKey      string // "" for a table without a sort key
 
 	Logger *slog.Logger
-	// Margin is how long before the invocation's deadline work is stopped, so that
-	// there is time to answer. By default a tenth of the time there is, at most a second.
+	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
 	Margin   time.Duration
 	BatchMax int // records given to one call; smaller pieces lose less when time runs out
 }
 
 const marginMax = time.Second // of the default
 
-// Handler feeds the records of Lambda invocations to a Processor. It has the
-// form of lambda.Handler of aws-lambda-go, and is safe for concurrent use.
+// Handler feeds records to a Processor. It has the form of lambda.Handler, and is safe for concurrent use.
 type Handler struct{ cfg Config }
 
 // New makes a Handler.
@@ -78,9 +72,8 @@ func New(cfg Config) *Handler {
 
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
-// Invoke reads the payload, has its records applied, and answers which are not done; or does what a
-// command asks for, and answers how far that is. The error is a *PayloadError if nothing of the
-// payload could be understood. Nothing that Invoke started is still running when it returns.
+// Invoke reads the payload, applies its records and answers which are not done, or does what a command asks for. The error
+// is a *PayloadError if the payload could not be understood. Nothing that Invoke started still runs when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	work, cancel := h.untilMargin(ctx, started)

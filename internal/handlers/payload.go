@@ -213,9 +213,8 @@ func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	return true
 }
 
-// checkOrigin looks where a record comes from. A stream's whole batch comes from there;
-// a message that came into the wrong queue must not hold up its neighbours, nor
-// have an item rederived for a position that is not of its stream.
+// checkOrigin looks where a record comes from. A stream's whole batch comes from there; a message in the wrong queue must
+// not hold up its neighbours, nor have an item rederived for a position of another stream.
 func (r *batchReader) checkOrigin(e *element, d *draft) {
 	view := string(d.view) != "" && string(d.view) != viewWanted
 	switch {

@@ -294,8 +294,7 @@ func (d *draft) imagesFault(record *change.Record) *dynamojson.Fault {
 	return &dynamojson.Fault{Code: codeImages, Reason: "the images do not fit the eventName " + shorten(d.name)}
 }
 
-// id names a record that is parked: by its position, otherwise by its content.
-// The same record has the same id whenever it comes again.
+// id names a parked record, always the same one: by its position, otherwise by its content.
 func (e *element) id() string {
 	if position := e.record.Position; !position.IsZero() {
 		return position.String()
