@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -64,9 +65,8 @@ type Config struct {
 	Started func(*Running)
 }
 
-// The default and the bounds of LeaseTerm. A lease is renewed three times in a term, and below a second a slow answer
-// would end it. The shards of a process that died are not read for a term: an hour leaves 23 of the
-// 24 hours that the stream keeps its records.
+// The default and the bounds of LeaseTerm. A lease is renewed three times in a term: below a second a slow answer would end
+// it. The shards of a dead process are not read for a term: an hour leaves 23 of the 24 hours that the stream keeps records.
 const (
 	LeaseTermDefault = 10 * time.Second
 	LeaseTermMin     = time.Second
@@ -152,4 +152,21 @@ func placeOf(client projections.Client, table string) awserror.Place {
 		}
 	}
 	return p
+}
+
+// asFields says for a program what the engine's remedies name by the command line's flags.
+var asFields = strings.NewReplacer(
+	"--table", "Config.Table", "--state-table", "Config.StateTable", "--region", "Config.AWS.Region", "--endpoint", "Config.AWS.BaseEndpoint",
+)
+
+// inProgram returns an error of the engine as a program meets it: the remedy of a *projections.SetupError
+// names fields of Config, and problems of the rule file are a *rules.Problems.
+func inProgram(err error) error {
+	var setup *projections.SetupError
+	if !errors.As(err, &setup) {
+		return rules.AsProblems(err)
+	}
+	here := *setup
+	here.Remedy = asFields.Replace(setup.Remedy)
+	return &here
 }

@@ -1,8 +1,7 @@
 package dynamill
 
 import (
-	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/internal/awserror"
@@ -66,9 +66,8 @@ func (f *follower) ended(ctx context.Context, err error) error {
 	return ended
 }
 
-// stateAfter names the state that an error leaves; "" for errors that leave none
-// of a name. Whether something that is gone was deleted, disabled or replaced
-// the table tells.
+// stateAfter names the state that an error leaves, if it has a name. The table tells whether something that is gone was
+// deleted, disabled or replaced.
 func (f *follower) stateAfter(ctx context.Context, err error) string {
 	var dropped *streams.TrimmedDataAccessException
 	var trimmed *streamreader.TrimmedError
@@ -79,25 +78,19 @@ func (f *follower) stateAfter(ctx context.Context, err error) string {
 	switch {
 	case errors.As(err, &dropped) && lost:
 		return recordsLost
-	case !lost && !gone && !missing:
-		return ""
-	}
-	if found := f.look(ctx); found != "" {
-		return found
-	}
-	switch {
 	case lost:
-		return recordsLost
+		return cmp.Or(f.look(ctx), recordsLost)
 	case gone:
-		return streamDisabled
+		return cmp.Or(f.look(ctx), streamDisabled)
+	case missing:
+		return f.look(ctx)
 	}
 	return ""
 }
 
 const lookTimeout = 5 * time.Second // for describing two tables
 
-// look asks what became of the table and its stream; "" if both are as they
-// were, or DynamoDB does not answer.
+// look asks what became of the table and its stream; "" if both are as before, or DynamoDB does not answer.
 func (f *follower) look(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()

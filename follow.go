@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
@@ -46,8 +47,7 @@ func Follow(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// follower seeds new rules and follows the stream at the same time, so that the
-// seeding of a large table never lets the stream run out of its 24 hours.
+// follower seeds new rules beside the stream: seeding a large table may take longer than the stream keeps records.
 type follower struct {
 	Config
 	place     awserror.Place
@@ -69,8 +69,7 @@ type follower struct {
 	taskKept chan struct{} // holds a signal when this process has left a task
 }
 
-// start opens the engine on the table and makes ready to follow. It returns a follower with
-// an error if that has an archive to be closed.
+// start opens the engine on the table. It returns a follower with an error if that has an archive to be closed.
 func start(ctx context.Context, cfg Config) (*follower, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -98,8 +97,7 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	return f, f.checkLeases(ctx)
 }
 
-// findStream finds the table's stream, and refuses to make a deleted state table anew, which
-// would seed every rule again unasked.
+// findStream finds the table's stream. It refuses to make a deleted state table anew, which would seed every rule again.
 func (f *follower) findStream(ctx context.Context) error {
 	var reading errgroup.Group
 	reading.Go(func() (err error) {
@@ -203,8 +201,7 @@ func (f *follower) checkLeases(ctx context.Context) (err error) {
 	return nil
 }
 
-// endArchive closes the file that is being written. All records that were
-// checkpointed are on disk already.
+// endArchive closes the file that is being written. All checkpointed records are on disk already.
 func (f *follower) endArchive() {
 	if f.archive == nil {
 		return
@@ -214,8 +211,7 @@ func (f *follower) endArchive() {
 	}
 }
 
-// follow works until ctx ends, or with Drain until everything is seeded and the
-// stream, read to its end once more after that, is applied.
+// follow works until ctx ends, or with Drain until everything is seeded and the stream then applied to its end.
 func (f *follower) follow(ctx context.Context) error {
 	seedingOver, endSeeding := context.WithCancel(context.WithoutCancel(ctx))
 	defer endSeeding()
@@ -244,4 +240,22 @@ func (f *follower) follow(ctx context.Context) error {
 		return nil
 	}
 	return cause
+}
+
+// guard counts records, and stops the reader if AWS refuses the engine's writes: no retry brings a missing permission
+// back, and a stream that waits for it looks like an empty one.
+type guard struct {
+	streamreader.Processor
+	place awserror.Place
+	read  *atomic.Int64
+}
+
+// Process hands the records on.
+func (g guard) Process(ctx context.Context, records []change.Record) (int, error) {
+	g.read.Add(int64(len(records)))
+	done, err := g.Processor.Process(ctx, records)
+	if told := awserror.Explain(err, g.place); told != nil && told.StopReading() {
+		return done, told
+	}
+	return done, err
 }

@@ -83,9 +83,7 @@ func (c *HandlerConfig) complete() error {
 	return nil
 }
 
-// batchMax is the most records that the engine is given at once. When time runs
-// out, what is done of such a piece may not be known to be, and comes again; the
-// pieces before it do not. It is as many as the engine reads items at once.
+// batchMax is as many records as the engine reads items at once. When time runs out, at most so many that are done come again.
 const batchMax = 100
 
 // Handler answers the invocations of one execution environment of a Lambda function. It has the form

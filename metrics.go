@@ -15,10 +15,8 @@ const (
 	dimension = "Table"
 )
 
-// meter writes what each invocation did as one line in CloudWatch's embedded
-// metric format (Amazon CloudWatch user guide, "Specification: Embedded metric
-// format"). CloudWatch makes metrics of those that definitions names, and keeps
-// the others as fields of the log, where they cost nothing more.
+// meter writes what each invocation did as one line in CloudWatch's embedded metric format (Amazon CloudWatch user guide,
+// "Specification: Embedded metric format"). CloudWatch makes metrics of what definitions names; the rest stays in the log.
 type meter struct {
 	out   io.Writer
 	table string
@@ -29,8 +27,8 @@ type meter struct {
 
 type metricLine struct {
 	AWS          metadata `json:"_aws"`
-	Table        string   `json:"Table"`
-	RequestID    string   `json:"requestId,omitempty"`
+	Table        string
+	RequestID    string `json:"requestId,omitempty"`
 	Records      int64
 	Relevant     int64
 	Unmatched    int64
@@ -63,8 +61,7 @@ var definitions = []definition{
 	{"DurationMs", "Milliseconds"},
 }
 
-// report writes the line of an invocation. Where several run at the same time,
-// each counts what was done since the last line, so that nothing is counted twice.
+// report writes the line of an invocation: what was done since the last line, so that nothing is counted twice.
 func (m *meter) report(requestID string, now projections.Stats, failed bool, took time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

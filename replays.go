@@ -16,13 +16,11 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// piecesBytesMax bounds the names that one step gives out. With the step itself
-// they stay far below what a state takes (Step Functions developer guide, "Service
-// quotas": 256 KiB), also where each is given out with the step beside it.
+// piecesBytesMax bounds the names that one step gives out: a state takes 256 KiB, which hold the step itself too (Step
+// Functions developer guide, "Service quotas").
 const piecesBytesMax = 128 << 10
 
-// replayState is the step that a state machine passes on: what replay.Next is to
-// be called with. Of the pieces it has the number only, they are given out beside it.
+// replayState is the step that a state machine passes on; the pieces are given out beside it.
 type replayState struct {
 	handlers.ReplayRequest
 	Version string      `json:"version"` // of the rules under which it was begun
@@ -68,8 +66,7 @@ func (r replayer) check(ctx context.Context, request handlers.ReplayRequest) err
 	}
 	if left > 0 && len(request.Rules) > 0 {
 		return &handlers.PayloadError{Reason: fmt.Sprintf("rule %s is not in force yet, and rules are brought into force together: replay "+
-			"without rules first",
-			strings.Join(r.RulesOf(pass), ", "))}
+			"without rules first", strings.Join(r.RulesOf(pass), ", "))}
 	}
 	return nil
 }
@@ -83,9 +80,8 @@ func (r replayer) NextReplay(ctx context.Context, step json.RawMessage) (handler
 	return now.next(ctx, s)
 }
 
-// next gives out pieces of the pass to work off next. Those that failed are given
-// out again with a later step, as long as others still get done: each step has fewer
-// left than the one before, so that there is an end.
+// next gives out pieces of the next pass. Those that failed come again with a later step as long as others get done:
+// each step of a pass has fewer left than the one before, so the replay ends.
 func (r replayer) next(ctx context.Context, s replayState) (handlers.ReplayStep, error) {
 	cfg, err := r.config(ctx, s.ReplayRequest)
 	if err != nil {
@@ -135,8 +131,7 @@ func (r replayer) WorkReplay(ctx context.Context, step json.RawMessage, piece st
 	return found, named(now.noted(err))
 }
 
-// resume reads a step, and returns the replayer that may work on it: an environment that was
-// started before the replay was begun may have been so under other rules.
+// resume reads a step, and returns the replayer that may work on it: this environment may have started under older rules.
 func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replayer, s replayState, err error) {
 	if err := json.Unmarshal(step, &s); err != nil {
 		return r, s, &handlers.PayloadError{Reason: fmt.Sprintf("this is no step of a replay: %v", err)}

@@ -17,8 +17,7 @@ type seedState struct {
 	waits bool // until the stream's backlog is applied
 }
 
-// seed derives everything that the table already holds for rules that are new
-// to it. What the stream holds from before is applied first: after the scan it
+// seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it
 // would take the items through their past once more.
 func (f *follower) seed(ctx context.Context) (err error) {
 	defer func() {

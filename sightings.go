@@ -8,10 +8,8 @@ import (
 )
 
 const (
-	// sightingsPoll is how often a process looks for new warnings.
-	sightingsPoll = 10 * time.Second
-	// sightingsLast is how long a process that ends may take to record what it has seen.
-	sightingsLast = 5 * time.Second
+	sightingsPoll = 10 * time.Second // between two looks for new warnings
+	sightingsLast = 5 * time.Second  // for recording what was seen when the process ends
 )
 
 // logSightings logs how many items of the table are of each entity when seeding is over. After that it

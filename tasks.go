@@ -33,8 +33,7 @@ func (f *follower) readBesideTasks(ctx context.Context, read func(context.Contex
 	return group.Wait()
 }
 
-// workTasks works off tasks until ctx ends, or another channel is closed. If a task fails, workTasks
-// tries it again: the records do not wait for it.
+// workTasks works off tasks until ctx ends or over is closed. It retries a failed task; records do not wait for it.
 func (f *follower) workTasks(ctx context.Context, over <-chan struct{}) error {
 	for {
 		err := f.workTasksOnce(ctx)

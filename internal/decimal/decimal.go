@@ -1,5 +1,4 @@
-// Package decimal is arithmetic on DynamoDB numbers: exact up to 38 digits, an
-// error beyond. It wraps apd and knows nothing of items or rules.
+// Package decimal is arithmetic on DynamoDB numbers: exact up to 38 digits, an error beyond. It wraps apd.
 package decimal
 
 import (
@@ -40,8 +39,7 @@ func New(n int64) Decimal {
 	return r
 }
 
-// Parse reads a decimal number, with or without an exponent; ErrInexact if it
-// is one that DynamoDB cannot store.
+// Parse reads a decimal number, with or without an exponent; ErrInexact if DynamoDB cannot store it.
 func Parse(text string) (Decimal, error) {
 	if len(text) > 256 {
 		return Decimal{}, fmt.Errorf("%.20q...: too long for a number", text)
@@ -68,8 +66,7 @@ func fit(r Decimal) (Decimal, error) {
 // Add returns a+b, or ErrInexact.
 func (a Decimal) Add(b Decimal) (Decimal, error) { return a.apply(exact.Add, b) }
 
-// Sum adds up decimals, in whatever order: only the result has to fit, not the
-// sums on the way. It returns ErrInexact if it does not.
+// Sum adds up decimals; ErrInexact if the result does not fit. The sums on the way need not fit.
 func Sum(all ...Decimal) (Decimal, error) {
 	var r Decimal
 	for i := range all {
@@ -86,8 +83,7 @@ func (a Decimal) Sub(b Decimal) (Decimal, error) { return a.apply(exact.Sub, b) 
 // Mul returns a*b, or ErrInexact.
 func (a Decimal) Mul(b Decimal) (Decimal, error) { return a.apply(exact.Mul, b) }
 
-// Quo returns a/b where that comes out even within 38 digits, else ErrInexact;
-// ErrDivisionByZero if b is 0.
+// Quo returns a/b if that is exact within 38 digits, otherwise ErrInexact; ErrDivisionByZero if b is 0.
 func (a Decimal) Quo(b Decimal) (Decimal, error) {
 	if b.IsZero() {
 		return Decimal{}, ErrDivisionByZero
@@ -166,6 +162,5 @@ func (a Decimal) Int64() (int64, bool) {
 	return n, err == nil
 }
 
-// String returns a as DynamoDB writes numbers: plain digits without an
-// exponent and without needless zeros.
+// String returns a as DynamoDB writes numbers: without an exponent and without needless zeros.
 func (a Decimal) String() string { return a.d.Text('f') }

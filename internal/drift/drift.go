@@ -1,7 +1,5 @@
-// Package drift holds the words in which an audit is told: facts, suspects,
-// readings and findings. The reader of tables and rules (projections) and the
-// driver of the audit (internal/replay/verify) share these and know nothing of each other.
-// It imports change alone.
+// Package drift holds the words in which an audit is told, for its readers of tables and rules (projections) and its driver
+// (internal/replay/verify), which know nothing of each other. It imports change alone.
 package drift
 
 import (
@@ -11,8 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Fact is one thing that an item of either table says of something derived.
-// Facts about the same thing are brought together by sorting: by About, then Sub, then Tag.
+// Fact is what an item says of something derived. Facts about the same thing sort together: by About, Sub and Tag.
 type Fact struct {
 	About string // what it is about, e.g. one aggregate
 	Sub   string // which part of it, e.g. one child of a parent
@@ -38,8 +35,7 @@ const (
 	Task      Kind = "task"
 )
 
-// Suspect is something that a scan found to be different. A scan is no
-// snapshot, so it says where to look again, and no more.
+// Suspect is a difference that a scan found. A scan is no snapshot, so it only says where to look again.
 type Suspect struct {
 	Kind  Kind       `json:"kind"`
 	Rule  string     `json:"rule,omitempty"`  // its id, or "@" and the entity of a locator

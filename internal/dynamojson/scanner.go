@@ -1,11 +1,11 @@
-// Package dynamojson reads and writes DynamoDB's JSON, in which a value names its
-// type: {"S": "text"}. It imports change only. The reading is its own because of
-// speed: a Scanner goes over the JSON once and validates everything, and its caller
-// makes values only of the attributes that it needs.
+// Package dynamojson reads and writes DynamoDB's JSON, in which a value names its type: {"S": "text"}. It imports change only.
+// For speed a Scanner validates everything in one pass, and its caller makes values only of the attributes that it needs.
 package dynamojson
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -14,8 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonDepthMax bounds the nesting of JSON that is only passed over: far more
-// than any item has (32 levels of two objects each), far less than a stack holds.
+// jsonDepthMax bounds the nesting of JSON that is passed over: more than any item has, less than a stack holds.
 const jsonDepthMax = 10_000
 
 // The codes of a fault, as a record with it is parked.
@@ -34,12 +33,13 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Reason }
 
-// Scanner goes over JSON once, from Pos on. Its methods return false, and leave a
-// Fault, where something is not as it must be.
+// Scanner goes over JSON once, from Pos on. A method that returns false leaves a Fault.
 type Scanner struct {
 	Src   []byte
 	Pos   int
 	Fault *Fault
+
+	binary []byte // the last content of a B
 }
 
 // Fail leaves a fault at the place that is reached.
@@ -96,9 +96,8 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
-// plain returns where the string that goes on at i has its next quote, backslash
-// or control character, or a place close before the end of src. The first byte that
-// the arithmetic reports is right; a borrow can only spoil bytes after it.
+// plain returns the next quote, backslash or control character of the string that goes on at i, or a place close before the
+// end of src. The first byte that the arithmetic reports is right; a borrow can only spoil bytes after it.
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
@@ -211,53 +210,36 @@ func Unescape(raw []byte) []byte {
 
 // Object reads an object; member reads the value of each name.
 func (s *Scanner) Object(member func(name Text) bool) bool {
-	if !s.take('{') {
-		return false
-	}
-	if s.Next() == '}' {
-		s.Pos++
-		return true
-	}
-	for {
+	return s.sequence('{', '}', func() bool {
 		name, ok := s.Text()
-		if !ok || !s.take(':') || !member(name) {
-			return false
-		}
-		switch s.Next() {
-		case ',':
-			s.Pos++
-		case '}':
-			s.Pos++
-			return true
-		default:
-			return s.unexpected(", or }")
-		}
-	}
+		return ok && s.take(':') && member(name)
+	})
 }
 
 // Array reads an array; member reads each of its values.
-func (s *Scanner) Array(member func() bool) bool {
-	if !s.take('[') {
+func (s *Scanner) Array(member func() bool) bool { return s.sequence('[', ']', member) }
+
+// sequence reads what two brackets enclose, with commas between.
+func (s *Scanner) sequence(opening, closing byte, member func() bool) bool {
+	if !s.take(opening) {
 		return false
 	}
-	if s.Next() == ']' {
+	if s.Next() == closing {
 		s.Pos++
 		return true
 	}
-	for {
-		if !member() {
-			return false
-		}
+	for member() {
 		switch s.Next() {
 		case ',':
 			s.Pos++
-		case ']':
+		case closing:
 			s.Pos++
 			return true
 		default:
-			return s.unexpected(", or ]")
+			return s.unexpected(", or " + string(rune(closing)))
 		}
 	}
+	return false
 }
 
 // Raw passes over any one value and gives its JSON.
@@ -295,8 +277,7 @@ func (s *Scanner) Skip(depth int) bool {
 	return s.unexpected("a value")
 }
 
-// Part reads a part of a record. It notes what is wrong with it, and passes over it as
-// plain JSON, so that the caller still reads the other parts (key and position above all).
+// Part reads a part of a record. It notes a fault and passes over the part, so that the caller still reads the others.
 func (s *Scanner) Part(note **Fault, read func() bool) bool {
 	from := s.Pos
 	if read() {
@@ -336,50 +317,39 @@ func (s *Scanner) Literal(word string) bool {
 
 // number passes over a JSON number.
 func (s *Scanner) number() bool {
-	end := numberEnd(s.Src, s.Pos, true)
-	if end == s.Pos || end < len(s.Src) && strings.IndexByte("0123456789+-.eE", s.Src[end]) >= 0 {
+	end := s.Pos
+	for end < len(s.Src) && strings.IndexByte("0123456789+-.eE", s.Src[end]) >= 0 {
+		end++
+	}
+	if !json.Valid(s.Src[s.Pos:end]) {
 		return s.Fail(CodeJSON, "%.40q is not a number", s.Src[s.Pos:])
 	}
 	s.Pos = end
 	return true
 }
 
-// numeric reports whether a text is a number as DynamoDB reads it.
-func numeric(text []byte) bool { return len(text) > 0 && numberEnd(text, 0, false) == len(text) }
-
-// numberEnd returns the end of the decimal number that begins at i; i if there is none. A fraction and an exponent
-// may follow. In JSON a point needs digits on both sides, and no zero precedes other digits.
-func numberEnd(src []byte, i int, inJSON bool) int {
-	begin := i
-	if begin < len(src) && src[begin] == '-' {
-		begin++
-	}
-	end := digitsEnd(src, begin)
-	whole, fraction := end-begin, 0
-	if inJSON && (whole == 0 || whole > 1 && src[begin] == '0') {
-		return i
-	}
-	if end < len(src) && src[end] == '.' {
+// numeric reports whether a text is a number as DynamoDB reads it: unlike in JSON, a point needs digits on one side
+// only, and zeros may precede other digits.
+func numeric(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("-"))
+	end := digitsEnd(text, 0)
+	digits := end
+	if end < len(text) && text[end] == '.' {
 		point := end
-		end = digitsEnd(src, point+1)
-		fraction = end - point - 1
-		if inJSON && fraction == 0 {
-			return i
-		}
+		end = digitsEnd(text, point+1)
+		digits += end - point - 1
 	}
-	if whole+fraction == 0 {
-		return i
+	if digits == 0 || end == len(text) {
+		return digits > 0
 	}
-	if end < len(src) && src[end]|0x20 == 'e' {
-		exponent := end + 1
-		if exponent < len(src) && (src[exponent] == '-' || src[exponent] == '+') {
-			exponent++
-		}
-		if last := digitsEnd(src, exponent); last > exponent {
-			end = last
-		}
+	if text[end]|0x20 != 'e' {
+		return false
 	}
-	return end
+	exponent := end + 1
+	if exponent < len(text) && (text[exponent] == '-' || text[exponent] == '+') {
+		exponent++
+	}
+	return exponent < len(text) && digitsEnd(text, exponent) == len(text)
 }
 
 func digitsEnd(src []byte, i int) int {

@@ -1,6 +1,7 @@
 package dynamojson
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"unicode/utf8"
@@ -8,8 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// NestingMax is how deep lists and maps may be nested (DynamoDB developer
-// guide, quotas: 32 levels).
+// NestingMax is how deep lists and maps may be nested (DynamoDB developer guide, quotas).
 const NestingMax = 32
 
 // wanted shows the form of a value.
@@ -93,26 +93,20 @@ func (s *Scanner) content(name Text, depth int, out *change.Value) bool {
 	case "BS":
 		return s.set(change.KindBinarySet, change.KindBinary, out)
 	case "L":
-		return s.list(depth+1, out)
+		return s.nests(depth) && s.list(depth+1, out)
 	case "M":
-		return s.fields(depth+1, out)
+		return s.nests(depth) && s.fields(depth+1, out)
 	}
 	return s.Fail(CodeValue, "unknown type %.40q, want S, N, B, BOOL, NULL, L, M, SS, NS or BS", s.Bytes(name))
 }
 
-func assign(out *change.Value, v change.Value) {
-	if out != nil {
-		*out = v
-	}
-}
-
 // word reads the word that stands for a value, if it is there.
 func (s *Scanner) word(word string, v change.Value, out *change.Value) bool {
-	if !s.Literal(word) {
-		return false
+	found := s.Literal(word)
+	if found && out != nil {
+		*out = v
 	}
-	assign(out, v)
-	return true
+	return found
 }
 
 // scalar reads the text of an S or N, or the base64 of a B.
@@ -134,7 +128,7 @@ func (s *Scanner) scalar(kind change.Kind, out *change.Value) bool {
 	switch {
 	case kind == change.KindNumber && !numeric(content):
 		return s.Fail(CodeValue, "%.40q is not a number", content)
-	case kind == change.KindBinary && !isBase64(content):
+	case kind == change.KindBinary && !s.base64(content):
 		return s.Fail(CodeValue, "%.40q is not base64", content)
 	case out == nil:
 	case kind == change.KindString:
@@ -142,42 +136,21 @@ func (s *Scanner) scalar(kind change.Kind, out *change.Value) bool {
 	case kind == change.KindNumber:
 		*out = change.Number(string(content))
 	default:
-		*out = change.Binary(fromBase64(content))
+		*out = change.Binary(s.binary)
 	}
 	return true
+}
+
+// base64 decodes a text into s.binary. It allows no line breaks, which package base64 passes over.
+func (s *Scanner) base64(text []byte) bool {
+	var err error
+	s.binary, err = base64.StdEncoding.AppendDecode(s.binary[:0], text)
+	return err == nil && !bytes.ContainsAny(text, "\r\n")
 }
 
 // HalfText refuses a text that DynamoDB cannot store.
 func (s *Scanner) HalfText() bool {
 	return s.Fail(CodeValue, "a text with half of a surrogate pair")
-}
-
-// isBase64 reports whether fromBase64 can decode a text: whole groups of four
-// of the standard alphabet, with padding at the end only.
-func isBase64(b []byte) bool {
-	if len(b)%4 != 0 {
-		return false
-	}
-	for range 2 {
-		if len(b) > 0 && b[len(b)-1] == '=' {
-			b = b[:len(b)-1]
-		}
-	}
-	for _, c := range b {
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && c != '+' && c != '/' {
-			return false
-		}
-	}
-	return true
-}
-
-func fromBase64(b []byte) []byte {
-	out, err := base64.StdEncoding.AppendDecode(nil, b)
-	if err != nil {
-		panic("dynamojson: base64 was validated: " + err.Error())
-	}
-	return out
 }
 
 func (s *Scanner) set(kind, of change.Kind, out *change.Value) bool {
@@ -198,9 +171,6 @@ func (s *Scanner) set(kind, of change.Kind, out *change.Value) bool {
 }
 
 func (s *Scanner) list(depth int, out *change.Value) bool {
-	if depth > NestingMax {
-		return s.tooDeep()
-	}
 	values := []change.Value{}
 	ok := s.members(change.KindList, func() bool {
 		if out == nil {
@@ -227,14 +197,11 @@ func (s *Scanner) members(kind change.Kind, read func() bool) bool {
 	})
 }
 
-func (s *Scanner) tooDeep() bool {
-	return s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
+func (s *Scanner) nests(depth int) bool {
+	return depth < NestingMax || s.Fail(CodeValue, "nested deeper than %d levels", NestingMax)
 }
 
 func (s *Scanner) fields(depth int, out *change.Value) bool {
-	if depth > NestingMax {
-		return s.tooDeep()
-	}
 	if s.Next() != '{' {
 		return s.Fail(CodeValue, "want an object in a value of type M")
 	}
@@ -253,11 +220,8 @@ func (s *Scanner) fields(depth int, out *change.Value) bool {
 		if !s.Value(depth, field) {
 			return s.inside("." + string(s.Bytes(name)))
 		}
-		if out == nil {
-			return true
-		}
 		// As in Image.Lookup, the first of two fields of one name counts.
-		if _, twice := fields[string(s.Bytes(name))]; !twice {
+		if out != nil && fields[string(s.Bytes(name))].Kind() == change.KindAbsent {
 			fields[string(s.Bytes(name))] = *field
 		}
 		return true

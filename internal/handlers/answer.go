@@ -19,13 +19,11 @@ type failedItem struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// wholeBatch is the identifier with which everything comes again (Lambda developer
-// guide, "Configuring partial batch response").
+// wholeBatch has everything come again (Lambda developer guide, "Configuring partial batch response").
 const wholeBatch = ""
 
-// answer names what is not done: of a stream the lowest sequence number, from
-// which on everything comes again; of a queue each messageId; of a pipe each
-// eventID or messageId (EventBridge user guide, "Pipes batching and concurrency").
+// answer names what is not done: of a stream the lowest sequence number, of a queue each messageId, of a pipe each eventID
+// or messageId (EventBridge user guide, "Pipes batching and concurrency").
 func (d *delivery) answer() ([]byte, error) {
 	if d.reply != nil {
 		return json.Marshal(d.reply)
@@ -69,7 +67,7 @@ func (d *delivery) openNames() (names []string) {
 // log writes the one line that an invocation has.
 func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Duration) {
 	level, message := slog.LevelInfo, "invocation done"
-	attrs := make([]slog.Attr, 0, 10)
+	var attrs []slog.Attr
 	if d.batch != nil {
 		attrs = append(attrs, slog.String("source", d.shape.String()))
 	}
@@ -99,8 +97,7 @@ func (h *Handler) log(ctx context.Context, d *delivery, err error, took time.Dur
 	h.cfg.Logger.LogAttrs(ctx, level, message, attrs...)
 }
 
-// counts divides the elements into those that are parked, and need not come again, those that are
-// done otherwise, and those that are open.
+// counts divides the elements into parked ones, those that are done otherwise, and open ones.
 func (d *delivery) counts() (parked, done, open int) {
 	for _, e := range d.elements {
 		switch {

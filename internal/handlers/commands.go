@@ -22,8 +22,8 @@ type command struct {
 // commandsWanted are the payloads that are commands.
 const commandsWanted = `{"dynamill":"tasks"} or {"dynamill":"late","object":"s3://bucket/key"} or {"dynamill":"replay",...}`
 
-// readCommand reads a payload that asks for something and has no records. Only a replay must not have unknown
-// fields, letter case aside: with a misspelt option it would replay something else.
+// readCommand reads a payload without records. Only a replay must not have unknown fields, letter case aside: with a
+// misspelt option it would replay something else.
 func (r *batchReader) readCommand(payload []byte, beside bool) error {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.DisallowUnknownFields()
@@ -49,9 +49,8 @@ func (r *batchReader) readCommand(payload []byte, beside bool) error {
 	return nil
 }
 
-// read finds the batch of a payload. A late batch may be named rather than passed: with
-// its report it may be larger than the 6 MB with which a function can be invoked
-// (Lambda API reference, "Invoke").
+// read finds the batch of a payload. A late batch may be named: with its report it may be larger than the 6 MB with
+// which a function can be invoked (Lambda API reference, "Invoke").
 func (d *delivery) read(ctx context.Context, payload []byte) (*batch, error) {
 	b, err := readBatch(payload, d.Config)
 	if err != nil || b.shape != shapeNamed {

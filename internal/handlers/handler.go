@@ -12,33 +12,27 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Processor applies records. records[:done] are durable when it returns; an
-// error says why the record after them is not. Records and their images point
-// into the payload of the invocation: they must not be kept after Process has returned.
+// Processor applies records. records[:done] are durable when it returns; an error says why the record after them is
+// not. It must not keep records or their images, which point into the payload of the invocation.
 type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
 
-// Rederiver brings the effects of the records' items, those on other items among
-// them (copies on children), to what the items' current state asks for. Images are
-// nil and positions zero where they could not be read. No record up to those
-// positions takes the items back afterwards. Records of one item may come in any
-// order, and again. As with a Processor, they must not be kept.
+// Rederiver brings the effects of the records' items, on their own and other items, to what their current state asks for.
+// Images are nil and positions zero if they could not be read. No record up to those positions takes the items back
+// afterwards. Records of one item may come in any order, and again. They must not be kept.
 type Rederiver interface {
 	RederiveRecords(ctx context.Context, records []change.Record) error
 }
 
-// Parker sets records aside that can never be read. The id is the position (stream label and
-// sequence number), or a digest of raw where there is none; parking one again under the same id must
-// change nothing. The code is such as "record.value", the reason is a sentence. raw is the record's
-// JSON as it came; it may be larger than an item can be.
+// Parker sets records aside that can never be read. The id is the position, or a digest of raw; parking one again under it
+// changes nothing. The code is such as "record.value", the reason a sentence. raw is the record's JSON, of any size.
 type Parker interface {
 	ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error
 }
 
-// TaskWorker works off what large fan-outs have left, and returns how many
-// pieces it did. It may be stopped by its context at any time: what is left, the
-// next call takes up.
+// TaskWorker works off what large fan-outs have left, and returns how many pieces it did. Its context may stop it at
+// any time: the next call resumes.
 type TaskWorker interface {
 	WorkTasks(ctx context.Context) (pieces int, err error)
 }
@@ -60,18 +54,14 @@ type Config struct {
 	SortKey      string // "" for a table without a sort key
 
 	Logger *slog.Logger
-	// Margin is how long before the invocation's deadline work is stopped, so that
-	// there is time to answer. By default a tenth of the time there is, at most a second.
-	Margin time.Duration
-	// BatchMax is the most records given to one call.
-	// Smaller pieces lose less of what is done when time runs out.
-	BatchMax int
+	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
+	Margin   time.Duration
+	BatchMax int // records given to one call; smaller pieces lose less when time runs out
 }
 
 const marginMax = time.Second // of the default
 
-// Handler feeds the records of Lambda invocations to a Processor. It has the
-// form of lambda.Handler of aws-lambda-go, and is safe for concurrent use.
+// Handler feeds records to a Processor. It has the form of lambda.Handler, and is safe for concurrent use.
 type Handler struct{ cfg Config }
 
 // New makes a Handler.
@@ -82,9 +72,8 @@ func New(cfg Config) *Handler {
 
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
-// Invoke reads the payload, has its records applied, and answers which are not done; or does what a
-// command asks for, and answers how far that is. The error is a *PayloadError if nothing of the
-// payload could be understood. Nothing that Invoke started is still running when it returns.
+// Invoke reads the payload, applies its records and answers which are not done, or does what a command asks for. The error
+// is a *PayloadError if the payload could not be understood. Nothing that Invoke started still runs when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	work, cancel := h.untilMargin(ctx, started)
@@ -94,8 +83,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if d.batch, err = d.read(work, payload); err == nil {
 		err = d.deliver(work)
 	}
-	// Logged although it may be returned as well: an error that leaves this process
-	// is seen by the event source mapping alone.
+	// Logged although it may be returned as well: the event source mapping alone sees a returned error.
 	h.log(ctx, d, err, time.Since(started))
 	if err != nil && (d.batch == nil || !d.shape.answersByRecord()) {
 		return nil, err
@@ -126,11 +114,9 @@ type delivery struct {
 
 // deliver applies what can be applied. An error says why an element is open.
 //
-// What could be parked is rederived before the others are applied: of a stream,
-// everything from an open element on comes again, so that time running out amid
-// the others would else leave nothing done. Without a position it must wait for
-// the others, or an earlier record of its item would take the item back; of a
-// stream, it comes again with every earlier one.
+// It rederives what it parked before it applies the others: of a stream everything from an open element on comes
+// again, so a timeout amid the others would otherwise leave nothing done. An element without a position waits for the
+// others, because an earlier record of its item would take the item back.
 func (d *delivery) deliver(ctx context.Context) error {
 	switch d.shape {
 	case shapeTasks:
@@ -153,8 +139,7 @@ func (d *delivery) deliver(ctx context.Context) error {
 	return errors.Join(failure, d.rederive(ctx, unplaced))
 }
 
-// park sets malformed elements aside. The limit is the first that
-// could not be parked: neither it nor anything after it may be reported done.
+// park sets malformed elements aside. Neither the element at limit, which could not be parked, nor any after it is done.
 func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (limit int, err error) {
 	for i := range d.elements {
 		e := &d.elements[i]
@@ -169,8 +154,7 @@ func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (limit 
 	return len(d.elements), nil
 }
 
-// inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The call
-// returns how many of its records are done.
+// inPieces gives elements' records to a call, piece by piece, until one fails or time is up.
 func (d *delivery) inPieces(ctx context.Context, doing string, elements []int,
 	call func(context.Context, []change.Record) (done int, err error),
 ) error {
@@ -206,8 +190,7 @@ func (d *delivery) process(ctx context.Context, piece []change.Record) (done int
 	return done, err
 }
 
-// stopped wraps a call's error; what fails because time is up is told apart from
-// what fails by itself.
+// stopped wraps a call's error, and marks what failed because time is up.
 func (d *delivery) stopped(ctx context.Context, doing string, err error) error {
 	if deadline, ok := ctx.Deadline(); ctx.Err() != nil {
 		err = errors.Join(context.Cause(ctx), err)
@@ -215,4 +198,49 @@ func (d *delivery) stopped(ctx context.Context, doing string, err error) error {
 		err = errors.Join(errTimeUp, err) // the timer of a connection was quicker than the context's
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// rederiveAll works off a late batch. Its images are never applied: later records of the same items may have been
+// applied since, under newer rules, and tombstones may have expired.
+func (d *delivery) rederiveAll(ctx context.Context) error {
+	_, failure := d.park(ctx, func(e *element) bool { return !e.hasKey })
+	return errors.Join(failure, d.rederive(ctx, func(*element) bool { return true }))
+}
+
+// rederive has elements' items rederived, those of parked elements too: a rule whose attributes only the malformed
+// record changed sees nothing in later records. If not even the key can be read, the parked JSON is all that is left.
+func (d *delivery) rederive(ctx context.Context, wanted func(*element) bool) error {
+	var keyed []int
+	for i := range d.elements {
+		switch e := &d.elements[i]; {
+		case !wanted(e):
+		case e.hasKey:
+			keyed = append(keyed, i)
+		default:
+			e.done = e.parked
+		}
+	}
+	return d.inPieces(ctx, "rederiving", keyed, func(ctx context.Context, piece []change.Record) (int, error) {
+		if err := d.Rederiver.RederiveRecords(ctx, piece); err != nil {
+			return 0, err
+		}
+		return len(piece), nil
+	})
+}
+
+// taskProgress answers an invocation for tasks.
+type taskProgress struct {
+	Pieces int  `json:"pieces"`
+	Done   bool `json:"done"` // nothing is left
+}
+
+// workTasks works off tasks until nothing is left or time is up, which is no failure: the next invocation resumes.
+func (d *delivery) workTasks(ctx context.Context) error {
+	pieces, err := d.Tasks.WorkTasks(ctx)
+	d.reply = taskProgress{Pieces: pieces, Done: err == nil}
+	d.commandAttrs = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", err == nil)}
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	return d.stopped(ctx, "working off tasks", err)
 }

@@ -9,16 +9,14 @@ import (
 	"github.com/dynamill/dynamill/internal/dynamojson"
 )
 
-// image is a change.Image over validated JSON. An attribute is decoded when it is
-// looked up, and kept. It may be read by several goroutines at once.
+// image is a change.Image over validated JSON that decodes an attribute at its first lookup. It is safe for concurrent use.
 type image struct {
 	src        []byte // of the whole batch
 	attributes []attribute
 	decoded    atomic.Pointer[decoded] // most recent first
 }
 
-// attribute is where one attribute lies in src. Payloads are of 6 MB at most, and objects with late batches
-// of what ReadObject allows.
+// attribute is where one attribute lies in src, which is far smaller than 4 GB.
 type attribute struct {
 	name, nameEnd  uint32
 	value, escaped uint32 // escaped is 1 if the name holds a backslash
@@ -34,21 +32,22 @@ type decoded struct {
 // Lookup decodes one attribute.
 func (im *image) Lookup(name string) change.Value {
 	for i := range im.attributes {
-		a := &im.attributes[i]
-		if raw := im.src[a.name:a.nameEnd]; a.escaped == 0 {
-			if string(raw) != name {
-				continue
-			}
-		} else if string(dynamojson.Unescape(raw)) != name {
-			continue
+		if string(im.name(i)) == name {
+			return im.at(i)
 		}
-		return im.at(i)
 	}
 	return change.Value{}
 }
 
-// at returns the value of the attribute with this index. The list is as long as
-// what rules look up, so walking it is cheaper than a map.
+func (im *image) name(i int) []byte {
+	a := &im.attributes[i]
+	if a.escaped != 0 {
+		return dynamojson.Unescape(im.src[a.name:a.nameEnd])
+	}
+	return im.src[a.name:a.nameEnd]
+}
+
+// at returns the value of the attribute with this index. Rules look up few: walking the list is cheaper than a map.
 func (im *image) at(i int) change.Value {
 	head := im.decoded.Load()
 	for d := head; d != nil; d = d.next {
@@ -74,11 +73,8 @@ func (im *image) decode(i int) (v change.Value) {
 func (im *image) All() iter.Seq2[string, change.Value] {
 	return func(yield func(string, change.Value) bool) {
 		seen := make(map[string]bool, len(im.attributes))
-		for i, a := range im.attributes {
-			name := string(im.src[a.name:a.nameEnd])
-			if a.escaped != 0 {
-				name = string(dynamojson.Unescape(im.src[a.name:a.nameEnd]))
-			}
+		for i := range im.attributes {
+			name := string(im.name(i))
 			if seen[name] {
 				continue // as in Lookup, the first of two counts
 			}
@@ -101,8 +97,7 @@ const (
 	arenaAttributes = 4096
 )
 
-// read validates an image and remembers where its attributes are. It returns nil,
-// not an empty image, for an object without attributes: every item has its key.
+// read validates an image and remembers where its attributes are; nil for an object without attributes.
 func (ar *imageArena) read(s *dynamojson.Scanner) (*image, bool) {
 	if s.Next() != '{' {
 		return nil, s.Fail(codeImages, "an image that is no object")

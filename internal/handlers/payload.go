@@ -11,29 +11,17 @@ import (
 // shape is what kind of payload an invocation has.
 type shape uint8
 
+// The payloads with records are described in the Lambda developer guide ("Using Lambda with DynamoDB", "Using Lambda with
+// SQS", "Retain discarded records for a DynamoDB event source") and the EventBridge user guide ("Pipes batching and
+// concurrency").
 const (
-	// shapeStream is {"Records": [stream records]}, as an event source mapping
-	// delivers them (Lambda developer guide, "Using Lambda with DynamoDB").
-	shapeStream shape = iota + 1
-	// shapeQueue is {"Records": [SQS messages]}; each body is a stream record
-	// (Lambda developer guide, "Using Lambda with SQS").
-	shapeQueue
-	// shapePipe is a list of stream records or SQS messages, as a pipe delivers
-	// them (EventBridge user guide, "Pipes batching and concurrency").
-	shapePipe
-	// shapeLate is a late batch: the object that an event source mapping leaves in S3
-	// when it gives a batch up; its payload holds the event (Lambda developer guide,
-	// "Retain discarded records for a DynamoDB event source").
-	shapeLate
-	// shapeTasks is {"dynamill":"tasks"}, with which a schedule invokes the
-	// function; it has no records.
-	shapeTasks
-	// shapeNamed is {"dynamill":"late","object":"s3://bucket/key"}, which names the
-	// object of a late batch.
-	shapeNamed
-	// shapeReplay is {"dynamill":"replay",...}, with which a state machine has a piece
-	// of a replay worked off; it has no records.
-	shapeReplay
+	shapeStream shape = iota + 1 // {"Records": [stream records]}, of an event source mapping
+	shapeQueue                   // {"Records": [SQS messages]}; each body is a stream record
+	shapePipe                    // a list of stream records or SQS messages
+	shapeLate                    // a late batch: the object in S3, whose payload holds the event
+	shapeTasks                   // {"dynamill":"tasks"}, of a schedule
+	shapeNamed                   // {"dynamill":"late","object":"s3://bucket/key"}, the name of a late batch
+	shapeReplay                  // {"dynamill":"replay",...}, of a state machine
 )
 
 func (s shape) String() string {
@@ -43,8 +31,7 @@ func (s shape) String() string {
 // isCommand reports whether a payload of the shape has no records.
 func (s shape) isCommand() bool { return s == shapeTasks || s == shapeReplay }
 
-// answersByRecord reports whether the answer to a payload of the shape names the records that come again.
-// To others a failure is an error.
+// answersByRecord reports whether an answer names the records that come again. To other payloads a failure is an error.
 func (s shape) answersByRecord() bool { return s == shapeStream || s == shapeQueue || s == shapePipe }
 
 // batch is what was found in a payload. Everything in it points into the payload.
@@ -91,10 +78,7 @@ func (r *batchReader) payload(src []byte) error {
 	switch s.Next() {
 	case '[':
 		r.shape = shapePipe
-		if !r.elementList(s) {
-			return broken(s)
-		}
-		if err := atEnd(s); err != nil {
+		if err := ended(s, r.elementList(s)); err != nil {
 			return err
 		}
 		return r.check("a list")
@@ -116,18 +100,15 @@ type envelope struct {
 // event reads a payload that is an object.
 func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 	var env envelope
-	if !s.Object(func(name dynamojson.Text) bool { return r.eventField(s, name, &env) }) {
-		return broken(s)
-	}
-	if err := atEnd(s); err != nil {
+	read := s.Object(func(name dynamojson.Text) bool { return r.eventField(s, name, &env) })
+	if err := ended(s, read); err != nil {
 		return err
 	}
 	switch {
 	case env.command && !late:
 		return r.readCommand(s.Src, env.records || env.late)
 	case env.window:
-		// Records of a window that are retried "might be processed out of order",
-		// and the answer would have to carry a state.
+		// Retried records of a window "might be processed out of order", and the answer would have to carry a state.
 		return payloadErrorf("an event of a tumbling window: remove TumblingWindowInSeconds from the event source mapping")
 	case env.records:
 		r.shape = shapeStream
@@ -232,9 +213,8 @@ func (r *batchReader) element(s *dynamojson.Scanner) bool {
 	return true
 }
 
-// checkOrigin looks where a record comes from. A stream's whole batch comes from there;
-// a message that has leftoverOnOtherEntity into a queue must not hold up its neighbours, nor
-// have an item rederived for a position that is not of its stream.
+// checkOrigin looks where a record comes from. A stream's whole batch comes from there; a message in the wrong queue must
+// not hold up its neighbours, nor have an item rederived for a position of another stream.
 func (r *batchReader) checkOrigin(e *element, d *draft) {
 	view := string(d.view) != "" && string(d.view) != viewWanted
 	switch {
@@ -261,11 +241,12 @@ func (r *batchReader) message(outer *dynamojson.Scanner, e *element, d draft) dr
 	body := outer.Bytes(d.messageBody)
 	inner, record := dynamojson.Scanner{Src: body}, draft{}
 	found := element{kind: kindMessage, message: e.message}
-	if !r.read(&inner, &found, &record) || atEnd(&inner) != nil {
-		if found.fault == nil {
-			found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no JSON"}
-		}
-	} else if found.kind != kindRecord && found.fault == nil {
+	whole := r.read(&inner, &found, &record) && inner.AtEnd()
+	switch {
+	case found.fault != nil:
+	case !whole:
+		found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no JSON"}
+	case found.kind != kindRecord:
 		found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no stream record"}
 	}
 	found.kind, found.message, found.raw = kindMessage, e.message, body
@@ -292,21 +273,20 @@ func (r *batchReader) check(what string) error {
 	return nil
 }
 
-// order brings records into the order of their positions. A stream's batch is
-// in it already, but a queue's messages may overtake each other, and a
-// Processor is promised that records of one item come in their order.
+// order brings records into the order of their positions, which a Processor is promised for those of one item. A
+// queue's messages may overtake each other.
 func (r *batchReader) order() {
 	slices.SortStableFunc(r.good, func(i, j int) int {
 		return r.elements[i].record.Position.Compare(r.elements[j].record.Position)
 	})
 }
 
-func broken(s *dynamojson.Scanner) error {
-	return payloadErrorf("it cannot be read: %s", s.Fault.Reason)
-}
-
-func atEnd(s *dynamojson.Scanner) error {
-	if !s.AtEnd() {
+// ended says what is wrong with the JSON of a payload, which was read or not.
+func ended(s *dynamojson.Scanner, read bool) error {
+	switch {
+	case !read:
+		return payloadErrorf("it cannot be read: %s", s.Fault.Reason)
+	case !s.AtEnd():
 		return payloadErrorf("something follows its end: %s", shorten(s.Src[s.Pos:]))
 	}
 	return nil

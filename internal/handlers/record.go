@@ -69,8 +69,7 @@ type recordReader struct {
 	strange bool // it is of another table
 }
 
-// read reads one element of a batch. It returns false only where the JSON itself
-// is broken, so that the end of the element cannot be found.
+// read reads one element of a batch. It returns false only if broken JSON hides the element's end.
 func (r *recordReader) read(s *dynamojson.Scanner, e *element, d *draft) bool {
 	s.Next()
 	from := s.Pos
@@ -80,9 +79,7 @@ func (r *recordReader) read(s *dynamojson.Scanner, e *element, d *draft) bool {
 	if !ok {
 		return false
 	}
-	e.raw = s.Src[from:s.Pos]
-	e.kind = d.kind()
-	e.message = d.messages
+	e.raw, e.kind, e.message = s.Src[from:s.Pos], d.kind(), d.messages
 	return true
 }
 
@@ -93,16 +90,15 @@ func (d *draft) kind() kind {
 	case "aws:sqs":
 		return kindMessage
 	case "":
-	default:
-		return kindForeign
+		if d.body {
+			return kindRecord
+		}
+		if d.hasMessageBody && len(d.messages) > 0 {
+			return kindMessage
+		}
+		return kindUnknown
 	}
-	switch {
-	case d.body:
-		return kindRecord
-	case d.hasMessageBody && len(d.messages) > 0:
-		return kindMessage
-	}
-	return kindUnknown
+	return kindForeign
 }
 
 // field reads one field of a stream record or an SQS message.
@@ -124,11 +120,9 @@ func (r *recordReader) field(s *dynamojson.Scanner, name dynamojson.Text, e *ele
 		return s.Word(&d.source)
 	case "eventSourceARN":
 		var arn []byte
-		if !s.Word(&arn) {
-			return false
-		}
+		ok := s.Word(&arn)
 		e.label, d.strange = r.streamOf(arn)
-		return true
+		return ok
 	case "userIdentity":
 		return r.identity(s, e)
 	case "messageId":
@@ -137,10 +131,8 @@ func (r *recordReader) field(s *dynamojson.Scanner, name dynamojson.Text, e *ele
 		if s.Next() != '"' {
 			return s.Skip(0)
 		}
-		var ok bool
-		d.messageBody, ok = s.Text()
-		d.hasMessageBody = ok
-		return ok
+		d.messageBody, d.hasMessageBody = s.Text()
+		return d.hasMessageBody
 	}
 	return s.Skip(0)
 }
@@ -162,13 +154,10 @@ func (r *recordReader) bodyField(s *dynamojson.Scanner, name dynamojson.Text, e 
 	case "StreamViewType":
 		return s.Word(&d.view)
 	case "ApproximateCreationDateTime":
-		s.Next()
-		from := s.Pos
-		if !s.Skip(0) {
-			return false
-		}
-		e.record.Created = instantOf(s.Src[from:s.Pos])
-		return true
+		var seconds []byte
+		ok := s.Raw(&seconds)
+		e.record.Created = instantOf(seconds)
+		return ok
 	}
 	return s.Skip(0)
 }
@@ -243,9 +232,8 @@ func (r *recordReader) identity(s *dynamojson.Scanner, e *element) bool {
 	return ok
 }
 
-// streamOf takes the stream label out of a stream's ARN,
-// arn:...:table/NAME/stream/LABEL ("" if there is none), and tells whether the
-// stream is another table's.
+// streamOf takes the label ("" if there is none) out of a stream's ARN, arn:...:table/NAME/stream/LABEL, and reports
+// whether the stream is another table's.
 func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 	if r.label == "" || !bytes.Equal(arn, r.arn) {
 		stream, label, _ := bytes.Cut(arn, []byte("/stream/"))
@@ -255,8 +243,7 @@ func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 	return r.label, r.strange
 }
 
-// instantOf reads seconds since 1970. It only shows lag, so what is not
-// understood is the zero time.
+// instantOf reads seconds since 1970. It only shows lag, so any other text is the zero time.
 func instantOf(seconds []byte) time.Time {
 	if f, err := strconv.ParseFloat(string(seconds), 64); err == nil && f >= 0 && f < 1<<40 {
 		return time.Unix(int64(f), 0).UTC()
@@ -264,8 +251,7 @@ func instantOf(seconds []byte) time.Time {
 	return time.Time{}
 }
 
-// finish checks the parts of a stream record against each other, and gives the
-// record its position.
+// finish checks the parts of a stream record against each other, and gives the record its position.
 func (d *draft) finish(e *element) {
 	position, err := change.NewPosition(e.label, string(e.sequence))
 	switch {
@@ -287,8 +273,7 @@ func (d *draft) finish(e *element) {
 	e.record.Position = position
 }
 
-// imagesFault refuses a record whose images do not fit its event: it would be
-// applied as something that it is not.
+// imagesFault refuses a record whose images do not fit its event.
 func (d *draft) imagesFault(record *change.Record) *dynamojson.Fault {
 	hasOld, hasNew := record.Old != nil, record.New != nil
 	fits := hasOld || hasNew
@@ -309,8 +294,7 @@ func (d *draft) imagesFault(record *change.Record) *dynamojson.Fault {
 	return &dynamojson.Fault{Code: codeImages, Reason: "the images do not fit the eventName " + shorten(d.name)}
 }
 
-// id names a record that is parked: by its position, otherwise by its content.
-// The same record has the same id whenever it comes again.
+// id names a parked record, always the same one: by its position, otherwise by its content.
 func (e *element) id() string {
 	if position := e.record.Position; !position.IsZero() {
 		return position.String()

@@ -8,21 +8,17 @@ import (
 	"time"
 )
 
-// Replayer works off a replay in pieces, for a state machine that starts as many
-// invocations as there are to be at once. Steps are its own, and opaque.
+// Replayer works off a replay in pieces, for a state machine with parallel invocations. Its steps are opaque.
 type Replayer interface {
 	// BeginReplay begins a replay, or joins one like it that is not finished, unless it is to be begun anew.
 	BeginReplay(ctx context.Context, r ReplayRequest) (ReplayStep, error)
-	// NextReplay is called when the pieces of a step were worked off, each with or
-	// without success. It completes what is done, and returns what is to be done next.
+	// NextReplay is called after the pieces of a step, with or without success. It completes what is done.
 	NextReplay(ctx context.Context, step json.RawMessage) (ReplayStep, error)
-	// WorkReplay works off one piece of a step until that is done or the time has
-	// come (never, if it is zero), and returns how many items it looked at.
+	// WorkReplay works off one piece until it is done or the time, if not zero, has come, and counts the items.
 	WorkReplay(ctx context.Context, step json.RawMessage, piece string, until time.Time) (ReplayPiece, error)
 }
 
-// ReplayRequest says what to replay. Its zero value is a scan of the whole table,
-// which brings the rules into force if they are not.
+// ReplayRequest says what to replay. The zero value scans the whole table and brings the rules into force.
 type ReplayRequest struct {
 	Source   string   `json:"source,omitempty"`   // "scan", the default, or the place of an export: s3://bucket/prefix
 	Segments int      `json:"segments,omitempty"` // of the scan; 0: by the table's size
@@ -38,8 +34,7 @@ func (r ReplayRequest) Scans() bool { return r.Source == "" || r.Source == repla
 // ReplayStep is what a state machine is told to do next.
 type ReplayStep struct {
 	Step json.RawMessage `json:"step"` // for NextReplay and WorkReplay
-	// Pieces are to be worked off now. There may be more of them: no more are named than
-	// fit into a state's input, and the others come with a later step.
+	// Pieces are to be worked off now, as many as fit into a state's input. The others come with a later step.
 	Pieces   []string `json:"pieces"`
 	Left     int      `json:"left"`     // passes, with this one, as far as is known
 	Finished bool     `json:"finished"` // nothing is left
@@ -53,8 +48,7 @@ type ReplayPiece struct {
 
 const replayScan = "scan"
 
-// replayMarginMax bounds the tenth of an invocation's time that is kept for
-// the page in hand: it is finished, or its work would be for nothing.
+// replayMarginMax bounds the tenth of an invocation's time that is kept for finishing the page in hand.
 const replayMarginMax = time.Minute
 
 const replayWanted = `want {"dynamill":"replay","begin":{...}}, {"dynamill":"replay","next":STEP} ` +
@@ -94,15 +88,13 @@ func (r *ReplayRequest) check() error {
 	return nil
 }
 
-// ChangesRules reports whether a payload begins a replay that may change the
-// rules in force. The caller may have to know that before it makes a Handler.
+// ChangesRules reports whether a payload begins a replay that may change the rules in force.
 func ChangesRules(payload []byte) bool {
 	b, err := readBatch(payload, &Config{})
 	return err == nil && b.shape == shapeReplay && b.command.Begin != nil && b.command.Begin.ChangeRules
 }
 
-// workReplay does what a state machine asks for. Its errors keep their type, by
-// which the state machine knows those that no retry helps.
+// workReplay does what a state machine asks for. It knows by the type of an error whether a retry may help.
 func (d *delivery) workReplay(ctx context.Context) (err error) {
 	switch c := &d.command; {
 	case c.Begin != nil:

@@ -10,9 +10,7 @@ import (
 // traceKey is where aws-lambda-go keeps the X-Ray trace id in a context.
 const traceKey = "x-amzn-trace-id"
 
-// Traced adds to each line which invocation it is from, as requestId and traceId.
-// A Handler does so for its own lines; Traced is for other code that logs with the
-// context of an invocation, such as the Processor.
+// Traced adds requestId and traceId to each line, for code that logs with the context of an invocation.
 func Traced(h slog.Handler) slog.Handler { return traced{h} }
 
 type traced struct{ slog.Handler }

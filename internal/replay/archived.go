@@ -17,8 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
-// OpenArchive lists the files of an archive. What a killed process left torn at the end of a
-// file is skipped and counted; any other line that cannot be read is an error that names it.
+// OpenArchive lists the files of an archive. A torn end of a file is skipped and counted.
 func OpenArchive(ctx context.Context, config FilesConfig) (*Files, error) {
 	in, name, err := objects.At(config.Place, config.S3)
 	if err != nil {

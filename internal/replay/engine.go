@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -13,13 +16,12 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Engine is what a replay feeds; *projections.Engine satisfies it. A pass is one
-// way over all items of a table, as an opaque text that survives a restart.
+// Engine is what a replay feeds. A pass is one way over all items of a table, as an opaque text that survives a restart.
 type Engine interface {
-	// Aim says what is left to do to bring the rules into force: the pass to work
-	// off next, and how many are left with it; left is 0 if nothing is.
+	// Aim returns the pass to work off next to bring the rules into force, and how many are left with it; 0 if none is.
 	Aim(ctx context.Context) (pass string, left int, err error)
 	// TableOf names the table whose items the pass goes over: the user's or the state table.
 	TableOf(pass string) string
@@ -27,13 +29,11 @@ type Engine interface {
 	RulesOf(pass string) []string
 	// Work works off some items of a pass, given by key only. It is idempotent.
 	Work(ctx context.Context, pass string, keys []change.Key) error
-	// Complete ends a pass: every item that was in the table when the pass began
-	// has been given to Work, by any process. It does no harm if that was done already.
+	// Complete ends a pass: every item that was in the table when it began was given to Work. It is idempotent.
 	Complete(ctx context.Context, pass string) error
 }
 
-// The passes that are always possible: every item is brought to what it asks
-// for; ledger entries whose items have vanished are swept.
+// The passes that are always possible: over all items, and over the ledger entries of items that have vanished.
 const (
 	passRederive = "rederive"
 	passSweep    = "sweep"
@@ -48,9 +48,9 @@ const (
 	termDefault = 10 * time.Second
 	// idleMax is how old the last progress of an unfinished replay may be that is gone
 	// on with. What it has found right before may have been damaged since.
-	idleMax = 24 * time.Hour
-	// uniqueLength is of base 32: 50 bits.
-	uniqueLength = 10
+	idleMax      = 24 * time.Hour
+	uniqueLength = 10 // of base 32: 50 bits
+	versionBytes = 6
 )
 
 // StateClient is what a replay keeps its progress with; *dynamodb.Client satisfies it.
@@ -61,28 +61,22 @@ type Config struct {
 	Engine     Engine
 	State      StateClient
 	StateTable string
-	// Scan says how to scan a table, and names the user's table's keys; its Table is not
-	// used. Segments may be 0: a scan that is resumed keeps the number that it was begun
-	// with. It is needed with a Source, too: the table says which of its keys are numbers.
+	// Scan says how to scan, and names the user's table's keys; its Table is not used. With Segments 0 a resumed scan
+	// keeps its number. It is needed with a Source, too: the table says which of its keys are numbers.
 	Scan ScanConfig
-	// Source gives the items; nil: a scan of the whole table, the only one that can
-	// bring changed rules into force and find items that have vanished.
+	// Source gives the items; nil: a scan of the whole table, which alone can bring rules into force and find vanished items.
 	Source Source
 	// Rules limits the replay to the items of some rules, by name; nil: all.
 	Rules []string
 	// Version distinguishes the rules from former ones: under others it is other work.
 	Version  string
-	Parallel int           // pieces at a time; default 4
-	Worker   string        // begins this process's name among those that share the work; default: the host's
-	Term     time.Duration // a piece whose owner is not heard of for so long goes to others; default 10 s, the same in all
-	Restart  bool          // forget what an unfinished replay has done
-	// Unique draws a name that is not taken: of this process, of work that is begun
-	// anew. Default: at random.
-	Unique func() string
-	// Report is called with the progress after every page; by one goroutine at a time.
-	Report func(Progress)
-	// Opened is called with an unfinished replay that resumes, or that begins anew because
-	// no process has worked on it for a day; it may be nil.
+	Parallel int            // pieces at a time; default 4
+	Worker   string         // begins this process's name among those that share the work; default: the host's
+	Term     time.Duration  // a piece whose owner is not heard of for so long goes to others; default 10 s, the same in all
+	Restart  bool           // forget what an unfinished replay has done
+	Unique   func() string  // draws a name that is not taken; default: at random
+	Report   func(Progress) // called after every page, by one goroutine at a time; may be nil
+	// Opened is called with an unfinished replay that resumes, or that begins anew after a day without progress; may be nil.
 	Opened func(Opened)
 }
 
@@ -178,12 +172,21 @@ func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Sourc
 	return scan, scan.Segments(), nil
 }
 
-// identityOf names the source of a pass, without a number of segments that
-// was not asked for: it follows the table's size, and a restart is to find the run.
+// identityOf names the source of a pass without a number of segments that follows the table's size: a restart is to
+// find the run.
 func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()
 	}
 	scan := Scan{config: d.scanOf(pass)}
 	return scan.Describe()
+}
+
+// VersionOf digests what rules mean and what they are called, for Config.Version.
+func VersionOf(set *rules.Set) string {
+	h := sha256.New()
+	for _, rule := range set.Rules {
+		fmt.Fprintf(h, "%q %q\n", rule.Name, rule.Fingerprint)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:versionBytes])
 }

@@ -13,17 +13,15 @@ import (
 
 // FilesConfig says where an export or an archive lies and what it is of.
 type FilesConfig struct {
-	// Place is s3://bucket/prefix or a path. Of an export: its folder, one above it that
-	// holds this export only, or its manifest-summary.json. Of an archive: a folder that
-	// `dynamill run --archive` wrote to, or a copy of it.
+	// Place is s3://bucket/prefix or a path. Of an export: its folder, one above it that holds no other, or its
+	// manifest-summary.json. Of an archive: a folder that `dynamill run --archive` wrote to, or a copy of it.
 	Place string
 	S3    objects.S3Client // nil unless Place is on S3
 	Table string           // the name of the table that it must be of
 	Keys  KeyNames
 }
 
-// Files is the source of the keys in files of lines: an export, an archive, a list of keys.
-// Its files, or parts of one, are its pieces: those that are there when it is opened.
+// Files is the source of the keys in files of lines. Its pieces are the files, or parts of one, at its opening.
 type Files struct {
 	text    string // of Describe
 	pieces  []Piece
@@ -45,8 +43,7 @@ func (f *Files) Describe() string { return f.text }
 // Pieces lists the files: those of an export in the order of its manifest.
 func (f *Files) Pieces(context.Context) ([]Piece, error) { return slices.Clone(f.pieces), nil }
 
-// Read reads some lines of a file. A file that is damaged is an error that IsDamage
-// recognises, at the latest with its last page; the keys of the pages before do no harm.
+// Read reads some lines of a file. IsDamage recognises damage of it, at the latest at its last page.
 func (f *Files) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	file, ok := f.files[piece.Name]
 	if !ok {
@@ -72,9 +69,8 @@ func (f *Files) Close() error {
 // ExportError lists everything that is wrong with an export: files that are missing or damaged.
 type ExportError = export.Error
 
-// OpenExport reads the manifests of an export of the table to S3, full or incremental, and
-// checks that its files are there. What is wrong comes as an *ExportError; checksums of the
-// files are compared while they are read, since that takes reading all of them.
+// OpenExport reads the manifests of an export of the table to S3, full or incremental, and checks that its files are
+// there. What is wrong comes as an *ExportError. Read compares the checksums of the files.
 func OpenExport(ctx context.Context, config FilesConfig) (*Files, error) {
 	in, name, err := objects.At(config.Place, config.S3)
 	if err != nil {
@@ -91,8 +87,7 @@ func OpenExport(ctx context.Context, config FilesConfig) (*Files, error) {
 	return f, nil
 }
 
-// IsDamage reports whether what lies in a file is wrong, not
-// how it was delivered: no other attempt helps until the file is mended.
+// IsDamage reports whether a file's content is wrong, so that no retry helps until it is mended.
 func IsDamage(err error) bool {
 	var (
 		export  *ExportError

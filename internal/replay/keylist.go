@@ -22,8 +22,7 @@ const (
 	keyProblemsMax  = 20 // named; the others are counted
 	keyDigestLength = 16 // characters that tell one list from another
 
-	// How long keys may be, in bytes (DynamoDB developer guide, "Constraints"). DynamoDB
-	// refuses to look for longer ones, and with them for all others of a page.
+	// The most bytes of a key (DynamoDB developer guide, "Constraints"). DynamoDB refuses a whole page for one longer key.
 	partitionBytesMax = 2048
 	sortBytesMax      = 1024
 
@@ -58,12 +57,9 @@ func (e *KeyListError) Lines() []string {
 	return all
 }
 
-// OpenKeyList opens a file of keys, one per line: as a JSON object that has the
-// table's key attributes ({"pk": "USER#1", "sk": "PROFILE"}, in plain JSON or
-// DynamoDB's, other members are passed over), or as dynamill prints keys
-// (USER#1/PROFILE, with "/" and "%" in them as %2F and %25). A line that begins
-// with "{" is JSON. Blank lines are passed over. It reads the list through once,
-// so that every line that is no key is named at once, as a *KeyListError.
+// OpenKeyList opens a file of keys, one per line: as a JSON object with the table's key attributes ({"pk": "USER#1", "sk":
+// "PROFILE"}, or DynamoDB's JSON), or as dynamill prints keys (USER#1/PROFILE, with "/" and "%" in them as %2F and %25).
+// Blank lines are passed over. It reads the list once and names every line that is no key, as a *KeyListError.
 func OpenKeyList(path string, names KeyNames) (*Files, error) {
 	file, err := os.Open(path) //nolint:gosec // the user's own choice
 	if err != nil {
@@ -75,8 +71,7 @@ func OpenKeyList(path string, names KeyNames) (*Files, error) {
 	return keyList(path, names, file, file.Close)
 }
 
-// SpoolKeyList is OpenKeyList for a list that can be read once only, such as
-// standard input: it is copied to a temporary file.
+// SpoolKeyList is OpenKeyList for a list that can be read once only: it copies it to a temporary file.
 func SpoolKeyList(in io.Reader, name string, names KeyNames) (*Files, error) {
 	file, err := os.CreateTemp("", "dynamill-keys-*")
 	if err != nil {
@@ -94,8 +89,7 @@ func SpoolKeyList(in io.Reader, name string, names KeyNames) (*Files, error) {
 
 var errListChanged = errors.New("it has changed since it was checked: replay it anew, as it is now")
 
-// keyList makes a source of an open list. Its description names the file and, since it
-// may hold something else after a restart, its content.
+// keyList makes a source of an open list. Its description has the content's digest: a restart may find another list.
 func keyList(name string, names KeyNames, file *os.File, release func() error) (*Files, error) {
 	sum := sha256.New()
 	form := keyForm{names}

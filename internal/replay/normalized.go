@@ -12,10 +12,8 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 )
 
-// normalized is a source whose pages have each key once, with numbers in DynamoDB's
-// form. A busy item has a record after the other in an archive; and people write the
-// number 5 as 5.0, or as a text: that it is a number, only the table says. Under
-// another spelling its item would count as gone, and what is no number would end the replay.
+// normalized is a source whose pages have each key once, with numbers in DynamoDB's form: people write 5 as 5.0 or as a
+// text. Under another spelling its item would count as gone, and a text that is no number would end the replay.
 type normalized struct {
 	Source
 	names   KeyNames
@@ -29,10 +27,8 @@ func normalize(ctx context.Context, source Source, of ScanConfig) (Source, error
 		return nil, fmt.Errorf("describing table %s: %w", of.Table, err)
 	}
 	n := normalized{source, of.Keys, map[string]bool{}}
-	if out.Table != nil {
-		for _, attribute := range out.Table.AttributeDefinitions {
-			n.numbers[aws.ToString(attribute.AttributeName)] = attribute.AttributeType == types.ScalarAttributeTypeN
-		}
+	for _, attribute := range out.Table.AttributeDefinitions {
+		n.numbers[aws.ToString(attribute.AttributeName)] = attribute.AttributeType == types.ScalarAttributeTypeN
 	}
 	return n, nil
 }

@@ -12,15 +12,13 @@ import (
 
 // ParkedKeys says which items have something parked, as the state table has it now.
 type ParkedKeys interface {
-	// ParkedKeys lists a page of at most limit parked records that are behind an id
-	// in the order of their ids. The empty id is before all others. The page's cursor is
-	// the id of the last of them; a record that could not be read has the zero Key.
+	// ParkedKeys lists at most limit parked records behind an id, in the order of ids; "" is before all others. The page's
+	// cursor is the last id. A record that could not be read has the zero Key.
 	ParkedKeys(ctx context.Context, behind string, limit int) (Page, error)
 	CountParked(ctx context.Context) (int, error)
 }
 
-// Parked is the source of the keys of parked records. An item that is parked
-// under several rules may come again on a later page if it is still parked then.
+// Parked is the source of the keys of parked records. The key of an item parked under several rules may come again.
 type Parked struct {
 	table  string
 	parked ParkedKeys
@@ -40,8 +38,7 @@ func (p *Parked) Pieces(ctx context.Context) ([]Piece, error) {
 	return []Piece{{Name: parkedPiece, Items: int64(n)}}, err
 }
 
-// Read returns the keys that follow the cursor, which is an id. Records that
-// could not be read have no key: they count as skipped.
+// Read returns the keys behind an id. It counts records without a key as skipped.
 func (p *Parked) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	if piece.Name != parkedPiece {
 		return Page{}, fmt.Errorf("%q is no piece of %s", piece.Name, p.Describe())

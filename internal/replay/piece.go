@@ -20,11 +20,8 @@ var (
 )
 
 const (
-	// sliceKeys of a page are given to the engine at a time: where writes are held
-	// back, a page may take minutes.
-	sliceKeys = 50
-	// stopGrace is how long the slice in hand may take once the context has ended.
-	stopGrace = 5 * time.Second
+	sliceKeys = 50              // of a page, given to the engine at a time: under a budget a page may take minutes
+	stopGrace = 5 * time.Second // for the slice in hand once the context has ended
 )
 
 // assignment is one piece of a step, for this process to work off.
@@ -39,10 +36,8 @@ func (a assignment) place() progress.Place {
 	return progress.Place{Pass: a.step.Number, Name: a.piece.Name}
 }
 
-// workOff takes a piece and works it off, page by page, until it is done, lost
-// to another process, or stopped: by the context, or at the given time unless
-// that is zero. A page of which only a part was worked off is worked off again
-// by the next worker: it does no harm.
+// workOff takes a piece and works it off, page by page, until it is done, lost to another process, or stopped: by the
+// context, or at the given time unless that is zero. The next worker repeats a page that was not finished.
 func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (progress.Piece, error) {
 	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -74,7 +69,7 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 		err = lost
 	}
 	if err != nil && !errors.Is(err, progress.ErrLost) {
-		if free := held.Release(working); free != nil && !errors.Is(free, progress.ErrLost) {
+		if free := held.Release(working); !errors.Is(free, progress.ErrLost) {
 			err = errors.Join(err, free)
 		}
 	}
@@ -88,8 +83,7 @@ type pageWork struct {
 	held  *progress.Held
 	until time.Time
 	took  time.Duration // by the page before
-	// given is the caller's; reading ends with it, slices some seconds after it, and
-	// working only if the piece is lost.
+	// given is the caller's; reading ends with it, slices some seconds later, and working if the piece is lost.
 	given, reading, slices, working context.Context
 }
 
@@ -98,10 +92,8 @@ func (w pageWork) over() bool {
 	return w.given.Err() != nil || !w.until.IsZero() && !time.Now().Before(w.until)
 }
 
-// pageMax is how many items the next page may have where the time is short: one at
-// first, then up to twice as many, as far as half of the time that is left is enough
-// for them. A page of which the time allows only a part would come again, and so would
-// all of it after that; of however slow items, some are done each time.
+// pageMax is how many items the next page may have if the time is bounded: one at first, then up to twice as many, as
+// far as half of the time that is left allows. A larger page would not be finished, and would come again each time.
 func (w pageWork) pageMax() int {
 	if w.until.IsZero() {
 		return 0
@@ -162,11 +154,9 @@ func (d *driver) report(change func(*Progress)) {
 	}
 }
 
-// WorkPiece works off one piece of a step that Next returned, from where
-// any process has left it, until it is done or the time has come. Some 50 items that
-// are begun are finished first: leave time for that. done false says that the piece
-// is to be given to WorkPiece again. Where another process works on the piece,
-// it waits until that is done, or has not been heard of for Config.Term.
+// WorkPiece works off one piece of a step that Next returned, from where any process has left it, until it is done or the
+// time has come. It finishes some 50 items that are begun: leave time for that. If done is false, the piece is to be
+// given to WorkPiece again. WorkPiece waits while another process, heard of within Config.Term, works on the piece.
 func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until time.Time) (done bool, err error) {
 	d, err := newDriver(cfg)
 	if err != nil {
@@ -201,32 +191,18 @@ func WorkPiece(ctx context.Context, cfg Config, step Step, name string, until ti
 
 // assign finds a step's source and piece.
 func (d *driver) assign(ctx context.Context, step Step, name string) (assignment, error) {
-	a := assignment{step: step}
-	var err error
-	if a.source, _, err = d.sourceOf(ctx, step.Pass, step.Segments); err != nil {
-		return a, err
-	}
-	if got := a.source.Describe(); got != step.Source {
-		return a, fmt.Errorf("the step is of the %s, but the source is the %s", step.Source, got)
-	}
-	if scan, ok := a.source.(*Scan); ok {
-		a.piece = Piece{Name: name}
-		if _, err := scan.segment(a.piece); err != nil { // a list of all, for each of them, would be long
-			return a, err
-		}
-		return a, nil
-	}
-	pieces, err := a.source.Pieces(ctx)
+	source, pieces, err := d.piecesOf(ctx, step)
 	if err != nil {
-		return a, fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
+		return assignment{}, err
 	}
-	for _, p := range pieces {
-		if p.Name == name {
-			a.piece = p
-			return a, nil
-		}
+	if got := source.Describe(); got != step.Source {
+		return assignment{}, fmt.Errorf("the step is of the %s, but the source is the %s", step.Source, got)
 	}
-	return a, fmt.Errorf("the %s has no piece %q", step.Source, name)
+	at := slices.IndexFunc(pieces, func(p Piece) bool { return p.Name == name })
+	if at < 0 {
+		return assignment{}, fmt.Errorf("%q is no piece of the %s", name, step.Source)
+	}
+	return assignment{step: step, source: source, piece: pieces[at]}, nil
 }
 
 // pause is the wait between two readings of the rows of pieces that other processes work on.

@@ -11,14 +11,12 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
 )
 
-// Run replays: it works off what rules need that are not in force yet; if they
-// all are, or the Config asks for less than everything, it brings every item to
-// what it asks for, and, after a scan of the whole table, sweeps up after items
-// that have vanished. Several processes with the same Config share the pieces.
+// Run works off what rules need that are not in force yet. If all are, or the Config asks for less than everything, it
+// rederives every item, and after a scan of the whole table sweeps up after items that have vanished. Several
+// processes with the same Config share the pieces.
 //
-// When ctx ends, Run finishes the pages in hand, notes its place and returns the
-// context's cause; the next Run goes on from there. Pieces that fail do not keep
-// the others from being done: the error names them all.
+// When ctx ends, Run finishes the pages in hand, saves its place and returns the context's cause; the next Run resumes
+// there. The error names all pieces that failed; the others are done.
 func Run(ctx context.Context, cfg Config) (Totals, error) {
 	d, err := newDriver(cfg)
 	if err != nil {
@@ -40,13 +38,9 @@ func Run(ctx context.Context, cfg Config) (Totals, error) {
 
 // workStep works off a step's pieces together with other workers.
 func (d *driver) workStep(ctx context.Context, step Step) error {
-	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
+	source, pieces, err := d.piecesOf(ctx, step)
 	if err != nil {
 		return err
-	}
-	pieces, err := source.Pieces(ctx)
-	if err != nil {
-		return fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
 	}
 	b := &board{
 		driver: d, step: step, source: source, pieces: fromAnywhere(pieces, d.owner), rows: map[string]progress.Piece{},
@@ -59,8 +53,7 @@ func (d *driver) workStep(ctx context.Context, step Step) error {
 	return b.run(ctx)
 }
 
-// fromAnywhere turns the list, so that processes that begin together do not all
-// reach for the same piece.
+// fromAnywhere turns the list, so that processes that begin together do not all reach for the same piece.
 func fromAnywhere(pieces []Piece, owner string) []Piece {
 	if len(pieces) == 0 {
 		return nil
@@ -71,8 +64,7 @@ func fromAnywhere(pieces []Piece, owner string) []Piece {
 	return append(slices.Clone(pieces[at:]), pieces[:at]...)
 }
 
-// board is what one process knows of a step's pieces. Its goroutine alone
-// touches it; those that work off pieces send what came of it.
+// board is what one process knows of a step's pieces. Its goroutine alone touches it; the workers send endings.
 type board struct {
 	*driver
 	step   Step

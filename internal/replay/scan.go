@@ -41,13 +41,10 @@ type ScanConfig struct {
 	Client ScanClient
 	Table  string
 	Keys   KeyNames
-	// Segments is how many pieces the scan has. 0: one for every 100 MB of the
-	// table, at least 8 and at most ScanSegmentsMax. That number changes when the
-	// table's size does, and another number is another source: a caller that resumes a scan
-	// gives the number that it was begun with.
+	// Segments is how many pieces the scan has; 0: one for every 100 MB of the table, from 8 to ScanSegmentsMax. Another
+	// number is another source: a caller that resumes a scan gives the number that it was begun with.
 	Segments int
-	// EventuallyConsistent halves the cost. Items written in the last moments may
-	// be missed, so it is for what the stream follows anyway.
+	// EventuallyConsistent halves the cost and may miss the latest items, for which the stream must be followed.
 	EventuallyConsistent bool
 	Pace                 *pace.Units // nil: as fast as asked
 }
@@ -69,12 +66,8 @@ func NewScan(ctx context.Context, config ScanConfig) (*Scan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing table %s: %w", config.Table, err)
 	}
-	s := &Scan{config: config}
-	if out.Table != nil {
-		s.items = aws.ToInt64(out.Table.ItemCount)
-		s.config.Segments = cmp.Or(config.Segments, segmentsFor(aws.ToInt64(out.Table.TableSizeBytes)))
-	}
-	s.config.Segments = max(s.config.Segments, 1)
+	s := &Scan{config: config, items: aws.ToInt64(out.Table.ItemCount)}
+	s.config.Segments = cmp.Or(config.Segments, segmentsFor(aws.ToInt64(out.Table.TableSizeBytes)))
 	s.table = &tablescan.Table{
 		Client: config.Client, TableName: config.Table, Segments: s.config.Segments, Attributes: []string{config.Keys.Partition},
 		EventuallyConsistent: config.EventuallyConsistent, Pace: config.Pace,
@@ -92,8 +85,7 @@ func segmentsFor(tableBytes int64) int {
 // Segments is how many pieces the scan has.
 func (s *Scan) Segments() int { return s.config.Segments }
 
-// Describe names the table and the number of segments, and whether the scan may
-// miss something: a replay that must miss nothing does not resume one that may.
+// Describe names the table, the number of segments, and whether the scan may miss something.
 func (s *Scan) Describe() string {
 	text := fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
 	if s.config.EventuallyConsistent {
@@ -123,8 +115,7 @@ func (s *Scan) segment(piece Piece) (int, error) {
 	return number - 1, nil
 }
 
-// Read scans one page of a segment. DynamoDB ends it at 1 MB of items (DynamoDB
-// developer guide, "Scanning tables").
+// Read scans one page of a segment, of at most 1 MB (DynamoDB developer guide, "Scanning tables").
 func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, error) {
 	segment, err := s.segment(piece)
 	if err != nil {
@@ -152,8 +143,7 @@ func (s *Scan) Read(ctx context.Context, piece Piece, cursor string) (Page, erro
 	return page, err
 }
 
-// cursor writes the key behind which the next page begins: {"pk": {"S": "USER#1"}, ...}.
-// Its types are those of the key attributes, which a change.Key does not keep.
+// cursor writes the key behind which the next page begins with its types: {"pk": {"S": "USER#1"}, ...}.
 func (s *Scan) cursor(last tablescan.Key) (string, error) {
 	text, err := json.Marshal(dynamojson.EncodeImage(attributes.ItemFromTable(last)))
 	return string(text), err

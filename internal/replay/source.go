@@ -7,20 +7,14 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/internal/lines"
 )
 
-// Source gives the keys of items to be worked off, in pieces that any process can
-// work off in any order. Only keys: what a scan, an export or an archive says of
-// an item may be older than the item, so nothing of it is ever applied.
-//
-// A key may come more than once, and may be that of an item that is gone.
-// Sources are safe for concurrent use.
+// Source gives keys in pieces that any process can work off in any order, and never images: those may be older than the
+// item. A key may come twice, or be that of an item that is gone. Sources are safe for concurrent use.
 type Source interface {
-	// Describe names the source so that the same one is recognised after a restart:
-	// "scan of app, 16 segments", "export s3://b/AWSDynamoDB/0123".
+	// Describe names the source, the same after a restart: "scan of app, 16 segments", "export s3://b/AWSDynamoDB/0123".
 	Describe() string
 	// Pieces lists the pieces, always the same ones in the same order.
 	Pieces(ctx context.Context) ([]Piece, error)
-	// Read returns the page of a piece that follows the cursor ("" is before the
-	// first). Cursors are printable text and survive a restart of the process.
+	// Read returns the page behind a cursor ("" is before the first), which is printable text that survives a restart.
 	Read(ctx context.Context, piece Piece, cursor string) (Page, error)
 }
 

@@ -9,8 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
 )
 
-// Step is one pass of a replay, for the worker of its pieces: Run, or other
-// processes that are given the step as JSON and call WorkPiece.
+// Step is one pass of a replay, for Run or, as JSON, for other processes that call WorkPiece.
 type Step struct {
 	Run        string   `json:"run,omitempty"` // names the rows that hold the progress
 	Generation string   `json:"generation,omitempty"`
@@ -28,10 +27,9 @@ func (s Step) Done() bool { return s.Pass == "" }
 
 func (s Step) run() progress.Run { return progress.Run{ID: s.Run, Generation: s.Generation} }
 
-// Next completes whatever has all its pieces done and returns the pass to work
-// off next. last is the step that it returned before, zero at first: that is
-// how Next distinguishes a replay that is done from one that is to begin anew. A replay
-// with the same Config that is not finished is joined, unless it has had no progress for a day.
+// Next completes whatever has all its pieces done and returns the pass to work off next. last is the step that it
+// returned before, zero at first: by it Next tells a replay that is done from one that is to begin anew. Next joins an
+// unfinished replay with the same Config, unless that has had no progress for a day.
 //
 //	for step, err := replay.Next(ctx, cfg, replay.Step{}); err == nil && !step.Done(); step, err = replay.Next(ctx, cfg, step) {
 //		// each of step.Pieces, anywhere, as often as WorkPiece says that it is not done
@@ -58,8 +56,8 @@ func (d *driver) next(ctx context.Context, last Step) (Step, error) {
 	return d.nextOf(ctx, passes, last)
 }
 
-// nextChange returns the pass that the engine needs next for rules that are not
-// in force yet. Changes is set beside no pass if there were some and none are left.
+// nextChange returns the pass that the engine needs next for rules that are not in force yet. Changes without a pass
+// says that all of them are in force now.
 func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 	completed := ""
 	for {
@@ -89,8 +87,7 @@ func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 	}
 }
 
-// nextOf returns the first of a run's passes that is not done. It completes
-// those before, and the run if there is none.
+// nextOf returns the first of a run's passes that is not done. It completes those before, and the run if there is none.
 func (d *driver) nextOf(ctx context.Context, passes []string, last Step) (Step, error) {
 	run, err := d.open(ctx, passes, last)
 	if err != nil || !run.Finished.IsZero() {
@@ -132,34 +129,38 @@ func (d *driver) reportOpened(run progress.Opened, step Step, pieces int) {
 	d.opened = true
 }
 
-// readPieces fills in which pieces of a step are left. It returns how many items were
-// worked off and how many pieces there are.
+// readPieces fills in which pieces of a step are left. It also returns the items worked off and the number of pieces.
 func (d *driver) readPieces(ctx context.Context, step *Step) (items int64, all int, err error) {
-	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
+	source, pieces, err := d.piecesOf(ctx, *step)
 	if err != nil {
 		return 0, 0, err
 	}
 	step.Source = source.Describe()
-	pieces, err := source.Pieces(ctx)
-	if err != nil {
-		return 0, 0, fmt.Errorf("listing the pieces of the %s: %w", step.Source, err)
-	}
 	rows, err := d.store.Pieces(ctx, step.run(), step.Number, namesOf(pieces))
-	if err != nil {
-		return 0, 0, err
-	}
 	for _, p := range pieces {
 		items += rows[p.Name].Items
 		if !rows[p.Name].Done {
 			step.Pieces = append(step.Pieces, p.Name)
 		}
 	}
-	return items, len(pieces), nil
+	return items, len(pieces), err
 }
 
-// open joins or begins the run of some passes. One that this replay has been at and
-// that is finished is not begun again. One that was begun anew by another process, or
-// whose row was deleted, is not done by what this replay did of it before.
+// piecesOf returns the source of a step and all of its pieces.
+func (d *driver) piecesOf(ctx context.Context, step Step) (Source, []Piece, error) {
+	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
+	if err != nil {
+		return nil, nil, err
+	}
+	pieces, err := source.Pieces(ctx)
+	if err != nil {
+		err = fmt.Errorf("listing the pieces of the %s: %w", source.Describe(), err)
+	}
+	return source, pieces, err
+}
+
+// open joins or begins the run of some passes. It does not begin again a run that this replay has worked on and that is
+// finished; it does if another process began it anew or its row was deleted.
 func (d *driver) open(ctx context.Context, passes []string, last Step) (progress.Opened, error) {
 	identity := slices.Concat([]string{d.Version}, passes)
 	for _, pass := range passes {

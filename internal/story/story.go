@@ -1,5 +1,4 @@
-// Package story reads the examples of the folder examples, so that a demonstration or a test
-// can play them. It imports examples, rules, change and internal/dynamojson.
+// Package story reads the examples. It imports examples, rules, change and internal/dynamojson.
 package story
 
 import (
@@ -30,8 +29,7 @@ type Example struct {
 type Step struct {
 	Title, Say string
 	Writes     []Write
-	// CrashAfter is the number of the engine's writes that still succeed
-	// before its process dies; 0 if it lives.
+	// CrashAfter is how many of the engine's writes succeed before its process dies; 0 if it lives.
 	CrashAfter int `yaml:"crash_after"`
 }
 

@@ -1,5 +1,4 @@
-// Package tablescan reads tables page by page: a whole table in parallel segments,
-// or one page of a segment behind a key, from which a later reader can resume.
+// Package tablescan reads tables page by page: whole in parallel segments, or one page of a segment behind a key.
 // It imports change, internal/attributes, internal/awscall and internal/pace.
 package tablescan
 
@@ -105,8 +104,7 @@ func (t *Table) request(segment int, behind Key, itemsMax int) *dynamodb.ScanInp
 	return in
 }
 
-// Each gives every item to f, several at a time. A page that fails is requested
-// again for up to five minutes where that may help.
+// Each gives every item to f, several at a time. It retries a failed page for up to five minutes.
 func (t *Table) Each(ctx context.Context, f func(change.Item) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for segment := range cmp.Or(t.Segments, segmentsDefault) {

@@ -1,21 +1,18 @@
-// Package archive keeps stream records in files, for replays of what the stream
-// has forgotten: one record per line, in the JSON of Lambda's events. It imports
-// change only.
+// Package archive keeps stream records in files: one per line, in the JSON of Lambda's events. It imports change and
+// internal/dynamojson.
 //
-// A record is on disk before it is reported as done, so none is missing; one
-// that comes again after a crash is there twice. Files are never appended to by
-// another process or after a failure, so that only the last line of a file may be torn.
+// A record is on disk before it is reported as done, so none is missing; one that comes again after a crash is there twice.
+// No file is written after a failure or by another process, so only its last line may be torn.
 package archive
 
 import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,10 +80,10 @@ func Open(config Config) (*Writer, error) {
 		return nil, fmt.Errorf("making the archive's folder: %w", err)
 	}
 	probe, err := os.CreateTemp(config.Dir, ".probe-")
-	if err != nil {
-		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
 	}
 	return &Writer{config: config, table: table, next: &batch{}}, nil
@@ -107,8 +104,7 @@ const (
 
 var fileForm = regexp.MustCompile(`^(.+)-\d{8}T\d{6}Z-[0-9a-f]{16}\.ndjson(\.gz)?$`)
 
-// IsFileOf reports whether a file of that name may belong to a table's archive,
-// and whether it is packed by gzip. Files that people named themselves may.
+// IsFileOf reports whether a file may belong to a table's archive by its name, and whether it is packed by gzip.
 func IsFileOf(table, name string) (is, packed bool) {
 	if form := fileForm.FindStringSubmatch(name); form != nil && form[1] != table {
 		return false, false
@@ -117,8 +113,7 @@ func IsFileOf(table, name string) (is, packed bool) {
 	return packed || strings.HasSuffix(name, plainEnd), packed
 }
 
-// Write returns when the records are on disk. What is written at once shares a
-// wait for the disk.
+// Write returns when the records are on disk. Concurrent calls share a wait for the disk.
 func (w *Writer) Write(records []change.Record) error {
 	text, err := w.config.encode(records)
 	if err != nil {
@@ -139,8 +134,7 @@ func (w *Writer) Write(records []change.Record) error {
 	return b.err
 }
 
-// write brings a text to disk. After an error the end of the file is unknown, so the next text goes to
-// a new file. The caller holds disk.
+// write brings a text to disk, after an error to a new file. The caller holds disk.
 func (w *Writer) write(text []byte) error {
 	f, err := w.current()
 	if err != nil {
@@ -173,13 +167,11 @@ func (w *Writer) current() (f *file, err error) {
 }
 
 func (w *Writer) create() (*file, error) {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
-	now := time.Now()
-	name := w.table + "-" + now.UTC().Format(fileTime) + "-" + hex.EncodeToString(random[:]) + plainEnd
+	now, end := time.Now(), plainEnd
 	if w.config.Gzip {
-		name = strings.TrimSuffix(name, plainEnd) + gzipEnd
+		end = gzipEnd
 	}
+	name := fmt.Sprintf("%s-%s-%016x%s", w.table, now.UTC().Format(fileTime), rand.Uint64(), end) //nolint:gosec // no secret
 	opened, err := os.OpenFile(filepath.Join(w.config.Dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 	if err != nil {
 		return nil, err
@@ -211,10 +203,9 @@ func syncFolder(path string) error {
 // finish ends the file that is being written. The caller holds disk.
 func (w *Writer) finish() (err error) {
 	f := w.file
-	if f == nil {
+	if w.file = nil; f == nil {
 		return nil
 	}
-	w.file = nil
 	if f.zip != nil {
 		err = f.zip.Close()
 	}

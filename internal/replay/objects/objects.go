@@ -1,5 +1,4 @@
-// Package objects reads files wherever exports lie: in a folder or in a bucket
-// of S3. It imports no other room.
+// Package objects reads files in a folder or in a bucket of S3. It imports no other room.
 package objects
 
 import (
@@ -109,8 +108,7 @@ func (d delivery) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// brokenError says that a connection broke while an object came, which no client of S3
-// makes good by itself.
+// brokenError says that a connection broke while an object came. No client of S3 retries that.
 type brokenError struct{ reason error }
 
 func (e *brokenError) Error() string { return "the connection broke: " + e.reason.Error() }
@@ -155,14 +153,10 @@ func (e *PermissionError) Unwrap() error { return e.Err }
 
 // explained says what can be done about a refusal, and makes a missing object an fs.ErrNotExist.
 func (b Bucket) explained(err error, name, permissions string) error {
-	var (
-		missing *types.NoSuchKey
-		api     smithy.APIError
-	)
-	switch {
-	case errors.As(err, &missing):
-		return fmt.Errorf("%s: %w", b.Place(name), fs.ErrNotExist)
-	case errors.As(err, &api) && api.ErrorCode() == "AccessDenied":
+	if _, missing := errors.AsType[*types.NoSuchKey](err); missing {
+		err = fs.ErrNotExist
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "AccessDenied" {
 		return &PermissionError{b.Place(name), permissions, err}
 	}
 	return fmt.Errorf("%s: %w", b.Place(name), err)

@@ -16,9 +16,7 @@ import (
 const (
 	// chunkMax is how many suspects are judged together: what is held in memory.
 	chunkMax = 10_000
-	// sorterShare is the part of the memory that the sorter takes at once: the
-	// garbage collector lets the heap grow to twice of what is in use, and pages
-	// of both scans are in use, too.
+	// sorterShare is the divisor for the sorter's memory: the heap may grow to twice of what is in use, pages included.
 	sorterShare = 4
 	// progressEvery is how many items pass between two calls of Progress.
 	progressEvery = 10_000

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,19 +21,14 @@ const (
 	whyNotRederived = "an item could not be rederived"
 )
 
-// repair mends what was proven. What rules derive from derived data may be
-// spoiled anew by what was not mended yet, so at the end it reads everything
-// again and mends what is still wrong.
+// repair mends what was proven. What is still wrong may spoil anew what rules derive from it, so at the end it reads and
+// mends everything again.
 type repair struct {
 	*run
 	mended  []drift.Reading   // as they were proven, in the order in which they are reported
 	sumsDue []drift.Reading   // the sums among what was proven
 	failed  map[string]string // why, by suspect
 	silent  map[string]bool   // sums that only mending entries has moved
-}
-
-func newRepair(v *run) *repair {
-	return &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
 }
 
 // stages is the order of mending: what depends on what another stage mends comes later.
@@ -158,12 +154,9 @@ func (f *repair) alsoTouched(touched, sums []drift.Suspect) []drift.Suspect {
 	for _, s := range sums {
 		known[s.ID()] = true
 	}
-	var more []drift.Suspect
-	for _, s := range touched {
-		if !known[s.ID()] {
-			f.silent[s.ID()] = true
-			more = append(more, s)
-		}
+	more, _ := split(touched, func(s drift.Suspect) bool { return !known[s.ID()] })
+	for _, s := range more {
+		f.silent[s.ID()] = true
 	}
 	return more
 }
@@ -196,7 +189,7 @@ func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
 			if f.note(r, done, err, whySumMoved); !done && err == nil {
 				moved = append(moved, r.Suspect)
 			}
-			f.forget(r.Suspect)
+			f.run.sums[r.Suspect.GroupID()] = expect{ledger: true} // added up anew when it is read again
 		}
 		if len(moved) == 0 {
 			return nil
@@ -217,14 +210,10 @@ func (f *repair) mendSums(ctx context.Context, sums []drift.Reading) error {
 	return nil
 }
 
-// forget has the ledger added up anew when the aggregate is read again.
-func (f *repair) forget(s drift.Suspect) { f.run.sums[s.GroupID()] = expect{ledger: true} }
-
 // finish reads everything again, mends what is still wrong, and reports what came of it.
 func (f *repair) finish(ctx context.Context) error {
 	for _, r := range f.sumsDue {
-		why := f.failed[r.Suspect.ID()]
-		status := Repaired
+		status, why := Repaired, f.failed[r.Suspect.ID()]
 		if why != "" {
 			status = Unrepaired
 		}
@@ -279,13 +268,8 @@ func (f *repair) readAgain(ctx context.Context, suspects []drift.Suspect) ([]dri
 
 // outcome is what a reading after the repair says.
 func outcome(after drift.Reading, failed string) (Status, string) {
-	switch {
-	case len(after.Findings) == 0:
+	if len(after.Findings) == 0 {
 		return Repaired, ""
-	case failed != "":
-		return Unrepaired, failed
-	case after.Waiting != "":
-		return Unrepaired, after.Waiting
 	}
-	return Unrepaired, whyContested
+	return Unrepaired, cmp.Or(failed, after.Waiting, whyContested)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/pace"
 )
 
 // verdict is what a reading makes of a suspect.
@@ -89,18 +90,18 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 	}
 	o.last = &r
 	if r.Torn || r.Suspect.Kind == drift.Sum && !r.Lags {
-		// What the ledger holds and what the accumulators hold move in one
-		// transaction: this is no lag. (Reads may see one half of it before the
-		// other, but not for so long.) And a torn row holds up the very records
-		// that would have to be waited for.
+		// Ledger and accumulators move in one transaction, so this is no lag: reads may tear it, but not for so long. And a
+		// torn row holds up the very records that would have to be waited for.
 		return proven
 	}
 	return lasting
 }
 
+// reader reads suspects as they are now: Auditor.Read, or readSums.
+type reader = func(context.Context, []drift.Suspect) ([]drift.Reading, error)
+
 // rounds reads suspects until each is decided or the wait is over, and returns the drift.
-func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait,
-	read func(context.Context, []drift.Suspect) ([]drift.Reading, error)) ([]drift.Reading, error) {
+func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, read reader) ([]drift.Reading, error) {
 	var found []drift.Reading
 	left := make([]*suspense, len(suspects))
 	for i, s := range suspects {
@@ -132,8 +133,7 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait,
 }
 
 // round reads suspects once. It returns those that are drift, and those that must be read again.
-func (v *run) round(ctx context.Context, left []*suspense, read func(context.Context, []drift.Suspect) ([]drift.Reading,
-	error)) (found []drift.Reading, rest []*suspense, err error) {
+func (v *run) round(ctx context.Context, left []*suspense, read reader) (found []drift.Reading, rest []*suspense, err error) {
 	suspects := make([]drift.Suspect, len(left))
 	for i, o := range left {
 		suspects[i] = o.suspect
@@ -195,8 +195,7 @@ func (v *run) leaveUndecided(o *suspense) {
 	v.summary.Examples = append(v.summary.Examples, example)
 }
 
-// applied is how far the stream is applied before suspects are read: a record
-// that is applied after that may be why they look wrong.
+// applied is how far the stream is applied before suspects are read: a later record may be why they look wrong.
 func (v *run) applied(ctx context.Context) (applied Applied, err error) {
 	if v.Pending != nil {
 		applied, err = v.Pending.Applied(ctx)
@@ -205,8 +204,7 @@ func (v *run) applied(ctx context.Context) (applied Applied, err error) {
 	return applied, err
 }
 
-// held finds the suspects that a record may be the cause of which is in the
-// stream by now, and was not applied when they were read.
+// held finds the suspects that may be caused by a record in the stream that was not applied when they were read.
 func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense) (map[*suspense]bool, error) {
 	held := map[*suspense]bool{}
 	if v.Pending == nil || len(unexplained) == 0 {
@@ -228,4 +226,65 @@ func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense
 		return nil
 	})
 	return held, err
+}
+
+// wait bounds how long one set of suspects is waited for.
+type wait struct {
+	ends   time.Time     // of the set's part of Config.Wait
+	least  time.Duration // paused for this set also after ends: what proving drift takes
+	settle time.Duration
+	paused time.Duration
+}
+
+// next is how long to pause before the suspects are read again; 0 when the wait is over.
+func (w *wait) next(now time.Time) time.Duration {
+	pause := min(w.settle, max(w.ends.Sub(now), w.least-w.paused, 0))
+	w.paused += pause
+	return pause
+}
+
+// waits divides Config.Wait between the suspects of a chunk that are judged by themselves and its sums. Chunks share it:
+// when it is over, each later set still gets what proving drift takes.
+func (v *run) waits(singles, sums bool) (forSingles, forSums *wait) {
+	if v.waitEnds.IsZero() {
+		v.waitEnds = time.Now().Add(v.Wait)
+	}
+	share := v.Wait
+	if singles && sums {
+		share /= 2
+	}
+	least := min(provingIntervals*v.Settle, share)
+	forSingles = &wait{ends: v.waitEnds, least: least, settle: v.Settle}
+	forSums = &wait{ends: v.waitEnds, least: least, settle: v.Settle}
+	if sums {
+		forSingles.ends = v.waitEnds.Add(-least)
+	}
+	return forSingles, forSums
+}
+
+const (
+	// provingIntervals is how many times Config.Settle each set of suspects gets: one between two readings, and
+	// one more if the first reading came amid a change.
+	provingIntervals  = 2
+	waitProgressEvery = time.Second
+)
+
+// await pauses, and reports meanwhile what it waits for.
+func (v *run) await(ctx context.Context, left []*suspense, pauseTime time.Duration) error {
+	v.progress.Reasons = map[string]int64{}
+	for _, o := range left {
+		v.progress.Reasons[o.why]++
+	}
+	defer func() { v.progress.Reasons = nil }()
+	for ends := time.Now().Add(pauseTime); ; {
+		rest := time.Until(ends)
+		if rest <= 0 {
+			return nil
+		}
+		v.progress.WaitLeft = max(time.Until(v.waitEnds), 0)
+		v.showProgress(PhaseWaiting)
+		if pace.Sleep(ctx, min(rest, waitProgressEvery)) != nil {
+			return ctx.Err()
+		}
+	}
 }

@@ -17,16 +17,14 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Stream finds out, from the stream and its checkpoints, which records are not
-// applied yet. A shard without a checkpoint counts as not applied at all.
+// Stream finds the records that are not applied yet. A shard without a checkpoint counts as not applied at all.
 type Stream struct {
 	Client                streamapi.Streams
 	ARN                   string
 	PartitionKey, SortKey string // the table's key attributes
 	// Checkpoints are by shard; nil if no reader keeps any.
 	Checkpoints func(context.Context) (map[string]Checkpoint, error)
-	// LagMax: records that are older count as applied; 0: none does. For
-	// deployments that keep no checkpoints.
+	// LagMax: older records count as applied, for deployments without checkpoints; 0: none does.
 	LagMax time.Duration
 
 	PollInterval time.Duration // between two polls at the end of a shard; default 250 ms
@@ -79,8 +77,7 @@ func (s *Stream) Unapplied(ctx context.Context, then Applied, f func(*change.Rec
 	return g.Wait()
 }
 
-// shard reads one shard behind a sequence number. Where the stream has trimmed that, it reads all
-// that is left of the shard; of a shard that is gone nothing is left.
+// shard reads one shard behind a sequence number, or all that is left if the stream has trimmed that.
 func (s *Stream) shard(ctx context.Context, decoder streamapi.Decoder, shard streamapi.Shard, after string,
 	f func(*change.Record) error) error {
 	tail := streamapi.Tail{Streams: s.Client, StreamARN: s.ARN, Shard: shard, EmptyPolls: emptyPollsMax,

@@ -26,12 +26,9 @@ type wrongEntry struct {
 }
 
 const (
-	// driftedMax bounds how many wrong ledger entries are read again for the sums.
-	driftedMax = 200_000
-	// driftedAtOnce is how many of them are held in memory.
-	driftedAtOnce = 1000
-	// ledgerScansMax bounds how often the ledger is added up for one chunk of suspects.
-	ledgerScansMax = 4
+	driftedMax     = 200_000 // wrong ledger entries that are read again for the sums
+	driftedAtOnce  = 1000    // of them in memory
+	ledgerScansMax = 4       // times that the ledger is added up for one chunk of suspects
 )
 
 const (
@@ -63,25 +60,8 @@ func (v *run) noteEntries(proven []drift.Reading) ([]drift.Suspect, error) {
 	return touched, nil
 }
 
-// suspectSum notes an aggregate whose accumulators are suspect.
-func (v *run) suspectSum(s drift.Suspect) {
-	if s.Kind == drift.Sum {
-		v.sums[s.GroupID()] = expect{ledger: true}
-	}
-}
-
-// forgetSums forgets the aggregates of a chunk but the last one: more of what displays it may be in the next.
-func (v *run) forgetSums(last drift.Suspect) {
-	for id := range v.sums {
-		if id != last.GroupID() {
-			delete(v.sums, id)
-		}
-	}
-}
-
-// readSums judges aggregates and what displays them. Where accumulators are
-// suspect it scans the ledger: if their counts of operations stand still from
-// before to after that, what the ledger adds up to is exact.
+// readSums judges aggregates and what displays them. If accumulators are suspect it scans the ledger, whose sum is exact if
+// their counts of operations stand still from before to after that.
 func (v *run) readSums(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	operations, err := v.Auditor.Operations(ctx, suspects)
 	if err != nil {
@@ -183,9 +163,8 @@ func (l *lack) addTo(r *drift.Reading) {
 	r.Concerns = append(r.Concerns, l.tokens...)
 }
 
-// adjust adds to sums of the ledger what wrong entries lack. It reads those
-// again every time: what is lacking of one that was written since it was
-// proven is partly a lag, and the two cannot be separated.
+// adjust adds to sums of the ledger what wrong entries lack. It reads those again every time: what an entry lacks that was
+// written since it was proven is partly a lag.
 func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*lack, error) {
 	lacks := map[string]*lack{}
 	if v.drifted.count == 0 || len(want) == 0 {

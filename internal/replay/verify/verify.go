@@ -1,21 +1,20 @@
-// Package verify finds out whether what is derived is what it should be, for
-// tables of any size within bounded memory. It scans both tables, brings
-// together by sorting on disk what is said of the same thing, and reads
-// every difference again: a scan is no snapshot, so what it finds is only
-// suspect. A suspect counts as drift if two fresh readings, some time apart,
-// show the same, and no record of the stream that could be the cause is still
-// to be applied (promise 1 holds once the stream is drained, and not before).
+// Package verify finds out whether what is derived is what it should be, for tables of any size within bounded memory. It
+// scans both tables, sorts on disk to bring together what is said of the same thing, and reads every difference again: a
+// scan is no snapshot, so its differences are only suspect. A suspect counts as drift if two fresh readings show the same,
+// and no record that could be the cause is still to be applied (promise 1 holds once the stream is drained).
 //
-// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream
-// (streamapi, shardlist); what knows the rules and the state table comes as an Auditor.
+// It imports change, internal/drift, the scanner of tables, the sorter, and the calls to the stream (streamapi, shardlist);
+// the rules and the state table are known to the Auditor.
 package verify
 
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -40,14 +39,12 @@ type Auditor interface {
 
 // Mender mends, under the guards of the engine.
 type Mender interface {
-	// Mend mends what rederiving items cannot mend. It reports false if another writer has
-	// changed meanwhile what was read.
+	// Mend mends what rederiving cannot; false if another writer has changed meanwhile what was read.
 	Mend(ctx context.Context, r drift.Reading) (bool, error)
 	Rederive(ctx context.Context, keys []change.Key) error
 }
 
-// Table gives every item of a table, or every row of the state table, to f,
-// which several may call at once. What comes or goes meanwhile may be left out.
+// Table gives every item to f, which several may call at once. It may leave out what comes or goes meanwhile.
 type Table interface {
 	Each(ctx context.Context, f func(change.Item) error) error
 }
@@ -56,8 +53,7 @@ type Table interface {
 type Pending interface {
 	// Applied says how far the stream is applied by now.
 	Applied(ctx context.Context) (Applied, error)
-	// Unapplied gives f every record that is in the stream by now and was not
-	// known to be applied then, in no particular order.
+	// Unapplied gives f every record of the stream that was not known to be applied then, in no particular order.
 	Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error
 }
 
@@ -198,10 +194,10 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 	}
 }
 
-// judge decides some suspects: first what is judged by itself, then the sums,
-// for which it must be known which ledger entries are wrong.
+// judge decides some suspects: sums last, because wrong ledger entries must be known first.
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
-	defer v.forgetSums(chunk[len(chunk)-1])
+	last := chunk[len(chunk)-1].GroupID() // more of what displays it may be in the next chunk
+	defer maps.DeleteFunc(v.sums, func(id string, _ expect) bool { return id != last })
 	sums, single := split(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
@@ -220,19 +216,18 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 			return err
 		}
 	}
-	fix := newRepair(v)
+	fix := &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
 	if err := fix.singles(ctx, proven); err != nil {
 		return err
 	}
+	sums = append(sums, fix.alsoTouched(touched, sums)...)
 	for _, s := range sums {
-		v.suspectSum(s)
-	}
-	more := fix.alsoTouched(touched, sums)
-	for _, s := range more {
-		v.suspectSum(s)
+		if s.Kind == drift.Sum { // its accumulators are suspect
+			v.sums[s.GroupID()] = expect{ledger: true}
+		}
 	}
 	v.scans = 0
-	proven, err = v.rounds(ctx, append(sums, more...), forSums, v.readSums)
+	proven, err = v.rounds(ctx, sums, forSums, v.readSums)
 	if err != nil {
 		return err
 	}
@@ -266,7 +261,7 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 	want := map[string]string{}
 	for _, s := range sums {
 		if s.Want != "" || want[s.GroupID()] == "" {
-			want[s.GroupID()] = amountOf(s.Want)
+			want[s.GroupID()] = cmp.Or(s.Want, "0")
 		}
 	}
 	more, err := v.Auditor.ReadSums(ctx, sums, want, nil)
@@ -290,13 +285,6 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 		}
 	}
 	return nil
-}
-
-func amountOf(text string) string {
-	if text == "" {
-		return "0"
-	}
-	return text
 }
 
 // report reports what was found.
@@ -333,11 +321,7 @@ func (v *run) sampled(about string) bool {
 		return true
 	}
 	h := fnv.New64a()
-	var seed [8]byte
-	for i := range seed {
-		seed[i] = byte(v.SampleSeed >> (8 * i))
-	}
-	h.Write(seed[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, v.SampleSeed))
 	h.Write([]byte(about))
 	const mixed = 0x9e3779b97f4a7c15 // FNV alone leaves the high bits of short texts alike
 	x := h.Sum64()

@@ -14,11 +14,9 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
-// locate finds the files where the export lies now. The manifest has the names
-// that they were written under: a full export's lie in its own folder, those of
-// all incremental exports to a prefix in one that they share. Copied
-// exports may have theirs in either.
-func (e *Export) locate(ctx context.Context, found *problems) error {
+// locate finds the files where the export lies now: a full export has its own data folder, incremental exports to a prefix
+// share one, and a copy may have either.
+func (e *Export) locate(ctx context.Context) error {
 	missing := make(map[string]*File, len(e.Files))
 	for i := range e.Files {
 		missing[e.Files[i].Name] = &e.Files[i]
@@ -36,7 +34,7 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 			file.object = object.Name
 			delete(missing, name)
 			if object.Size == 0 && file.Items > 0 {
-				found.add(e.objects.Place(object.Name), "it is empty, but has %d items by %s", file.Items, filesName)
+				e.wrong.add(e.objects.Place(object.Name), "it is empty, but has %d items by %s", file.Items, filesName)
 			}
 			return nil
 		})
@@ -46,7 +44,7 @@ func (e *Export) locate(ctx context.Context, found *problems) error {
 	}
 	for _, file := range e.Files {
 		if missing[file.Name] != nil {
-			found.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
+			e.wrong.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
 		}
 	}
 	return nil
@@ -72,9 +70,8 @@ func (f File) check(page lines.Page) error {
 	return nil
 }
 
-// keyOf takes the key out of a line of a full export, {"Item": {...}}, or of an
-// incremental one, {"Metadata": ..., "Keys": {...}, "OldImage": ..., "NewImage": ...}.
-// Deleted items have no NewImage; their keys count as well.
+// keyOf takes the key out of a line of a full export, {"Item": {...}}, or of an incremental one, {"Keys": {...}, ...}, where
+// deleted items have theirs too.
 func keyOf(line []byte, names lines.KeyNames) (change.Key, error) {
 	fields, err := lines.Object(line)
 	if err != nil {
@@ -85,11 +82,11 @@ func keyOf(line []byte, names lines.KeyNames) (change.Key, error) {
 		if !ok {
 			continue
 		}
+		var key change.Key
 		item, err := lines.Object(raw)
-		if err != nil {
-			return change.Key{}, fmt.Errorf("%s: %w", name, err)
+		if err == nil {
+			key, err = lines.KeyOf(item, names)
 		}
-		key, err := lines.KeyOf(item, names)
 		if err != nil {
 			return change.Key{}, fmt.Errorf("%s: %w", name, err)
 		}

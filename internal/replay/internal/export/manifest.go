@@ -1,9 +1,5 @@
-// Package export reads DynamoDB's exports to S3, full and incremental ones,
-// wherever they lie now: the manifests, the files that they name, and the key of
-// each line. It checks what the manifests say of sizes, counts and checksums.
-//
-// The formats are those of the DynamoDB developer guide, "DynamoDB table export
-// output format".
+// Package export reads DynamoDB's exports to S3, full and incremental ones, wherever they lie now, and checks sizes, counts
+// and checksums (DynamoDB developer guide, "DynamoDB table export output format").
 package export
 
 import (
@@ -34,8 +30,7 @@ const (
 	incremental  = "INCREMENTAL_EXPORT"
 )
 
-// checksumEndings are those of a manifest's checksum file: by the developer
-// guide, and as DynamoDB writes them.
+// checksumEndings are those of a manifest's checksum file: by the developer guide, and as DynamoDB writes them.
 var checksumEndings = []string{".md5", ".checksum"}
 
 // Export is an export whose manifests were read and whose files are there.
@@ -46,6 +41,7 @@ type Export struct {
 	folder      string // of the manifests
 	id          string
 	incremental bool
+	wrong       Error
 }
 
 // File is a file of an export.
@@ -78,6 +74,10 @@ type Error struct {
 	Problems []string // "FILE: what is wrong", at least one
 }
 
+func (e *Error) add(file, format string, args ...any) {
+	e.Problems = append(e.Problems, file+": "+fmt.Sprintf(format, args...))
+}
+
 func (e *Error) Error() string {
 	if len(e.Problems) == 1 {
 		return "export " + e.Place + ": " + e.Problems[0]
@@ -85,50 +85,35 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("export %s: %d problems:\n  %s", e.Place, len(e.Problems), strings.Join(e.Problems, "\n  "))
 }
 
-// Open reads the manifests of the export at a place, which is the export's
-// folder, one above it, or its manifest-summary.json. Its table must have the name.
+// Open reads the manifests of the export in a folder, in one above it, or of a manifest-summary.json.
 func Open(ctx context.Context, in objects.Objects, name, table string) (*Export, error) {
 	folder, err := find(ctx, in, name)
 	if err != nil {
 		return nil, err
 	}
-	e := &Export{objects: in, folder: folder}
-	var found problems
-	text := e.manifest(ctx, summaryName, &found)
+	e := &Export{objects: in, folder: folder, wrong: Error{Place: in.Place(folder)}}
 	var s summary
-	if text != nil {
+	if text := e.manifest(ctx, summaryName); text != nil {
 		if err := json.Unmarshal(text, &s); err != nil {
-			found.add(summaryName, "it is no summary of an export: %v", err)
-			text = nil
+			e.wrong.add(summaryName, "it is no summary of an export: %v", err)
 		}
 	}
-	if text == nil {
-		return nil, e.wrong(found)
+	if e.wrong.Problems != nil {
+		return nil, &e.wrong
 	}
 	if err := e.checkSummary(s, table); err != nil {
 		return nil, err
 	}
-	if text := e.manifest(ctx, filesName, &found); text != nil {
-		e.readFiles(text, s, &found)
+	if text := e.manifest(ctx, filesName); text != nil {
+		e.readFiles(text, s)
 	}
-	if err := e.locate(ctx, &found); err != nil {
+	if err := e.locate(ctx); err != nil {
 		return nil, err
 	}
-	return e, e.wrong(found)
-}
-
-// problems are sentences about files.
-type problems []string
-
-func (p *problems) add(file, format string, args ...any) {
-	*p = append(*p, file+": "+fmt.Sprintf(format, args...))
-}
-
-func (e *Export) wrong(found problems) error {
-	if len(found) == 0 {
-		return nil
+	if e.wrong.Problems != nil {
+		return nil, &e.wrong
 	}
-	return &Error{e.objects.Place(e.folder), found}
+	return e, nil
 }
 
 // find returns the folder of the export that a place means.
@@ -188,35 +173,41 @@ func within(folder string) string {
 }
 
 // manifest reads a manifest and checks it against its checksum file; nil if either is wrong.
-func (e *Export) manifest(ctx context.Context, name string, found *problems) []byte {
+func (e *Export) manifest(ctx context.Context, name string) []byte {
 	text, err := e.small(ctx, name)
 	if err != nil {
-		found.add(name, "%s", reason(err))
+		e.wrong.add(name, "%v", err)
 		return nil
 	}
+	bare := strings.TrimSuffix(name, path.Ext(name))
 	for _, ending := range checksumEndings {
-		sidecar := strings.TrimSuffix(name, path.Ext(name)) + ending
+		sidecar := bare + ending
 		want, err := e.small(ctx, sidecar)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, errMissing) {
 			continue
-		case err != nil:
-			found.add(sidecar, "%s", reason(err))
-			return nil
 		}
 		got := md5.Sum(text) //nolint:gosec // see the import
-		if base64.StdEncoding.EncodeToString(got[:]) != string(bytes.TrimSpace(want)) {
-			found.add(name, "its checksum is not that of %s: it is damaged", sidecar)
-			return nil
+		switch {
+		case err != nil:
+			e.wrong.add(sidecar, "%v", err)
+		case base64.StdEncoding.EncodeToString(got[:]) != string(bytes.TrimSpace(want)):
+			e.wrong.add(name, "its checksum is not that of %s: it is damaged", sidecar)
+		default:
+			return text
 		}
-		return text
+		return nil
 	}
-	found.add(strings.TrimSuffix(name, path.Ext(name))+checksumEndings[0], "it is missing")
+	e.wrong.add(bare+checksumEndings[0], "%v", errMissing)
 	return nil
 }
 
+var errMissing = errors.New("it is missing")
+
 func (e *Export) small(ctx context.Context, name string) (text []byte, err error) {
 	content, err := e.objects.Open(ctx, within(e.folder)+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errMissing
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +219,6 @@ func (e *Export) small(ctx context.Context, name string) (text []byte, err error
 	return text, err
 }
 
-func reason(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
-		return "it is missing"
-	}
-	return err.Error()
-}
-
 // checkSummary refuses what is no export of the table in a format that is read here.
 func (e *Export) checkSummary(s summary, table string) error {
 	place := e.objects.Place(e.folder)
@@ -244,9 +228,11 @@ func (e *Export) checkSummary(s summary, table string) error {
 	case s.OutputFormat != formatJSON:
 		return fmt.Errorf("export %s is in the format %q: only %s is read; export the table again with it", place, s.OutputFormat, formatJSON)
 	case exported == "":
-		return &Error{place, problems{fmt.Sprintf("%s: its tableArn %q names no table", summaryName, s.TableARN)}}
+		e.wrong.add(summaryName, "its tableArn %q names no table", s.TableARN)
+		return &e.wrong
 	case s.ExportARN == "" || strings.HasSuffix(s.ExportARN, "/"):
-		return &Error{place, problems{summaryName + ": its exportArn is missing"}}
+		e.wrong.add(summaryName, "its exportArn is missing")
+		return &e.wrong
 	case exported != table:
 		return fmt.Errorf("export %s is of another table: of %s, not of %q", place, s.TableARN, table)
 	}
@@ -256,7 +242,7 @@ func (e *Export) checkSummary(s summary, table string) error {
 }
 
 // readFiles reads the manifest of files: one JSON object per line.
-func (e *Export) readFiles(text []byte, s summary, found *problems) {
+func (e *Export) readFiles(text []byte, s summary) {
 	var items int64
 	good := true
 	seen := map[string]bool{}
@@ -271,7 +257,7 @@ func (e *Export) readFiles(text []byte, s summary, found *problems) {
 			err = fmt.Errorf("it names %s twice", file.Name)
 		}
 		if err != nil {
-			found.add(filesName, "line %d: %v", number, err)
+			e.wrong.add(filesName, "line %d: %v", number, err)
 			good = false
 			continue
 		}
@@ -280,10 +266,10 @@ func (e *Export) readFiles(text []byte, s summary, found *problems) {
 		e.Files = append(e.Files, file)
 	}
 	if err := lines.Err(); err != nil {
-		found.add(filesName, "%v", err)
+		e.wrong.add(filesName, "%v", err)
 	}
 	if good && s.ItemCount != nil && *s.ItemCount != items {
-		found.add(filesName, "its files hold %d items together, but %s says %d", items, summaryName, *s.ItemCount)
+		e.wrong.add(filesName, "its files hold %d items together, but %s says %d", items, summaryName, *s.ItemCount)
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package extsort sorts more records than memory holds: sorted runs in one
-// temporary file, which are merged. It imports nothing of the module.
+// Package extsort sorts more records than memory holds. It imports nothing of the module.
 package extsort
 
 import (
@@ -9,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -21,8 +21,7 @@ const (
 	memoryMin = 1 << 20
 	slotBytes = 16 // of a record's place in memory, beside its bytes
 
-	// All runs are merged at once, and share the memory for their buffers.
-	// With the smallest ones, 32 MB of memory merge 8,000 runs, which is 200 GB.
+	// All runs are merged at once and share the memory: with the smallest buffers 32 MB merge 8,000 runs, or 200 GB.
 	bufferMin = 4 << 10
 	bufferMax = 64 << 10
 )
@@ -43,8 +42,7 @@ type Sorter struct {
 
 type slot struct{ at, keyLen, dataLen uint32 }
 
-// New makes a sorter that holds about so many bytes in memory and keeps its
-// runs in a new file in tempDir ("" is the system's). Close it to have that removed.
+// New makes a sorter with about so many bytes in memory. Close removes its file in tempDir ("" is the system's).
 func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
 	file, err := os.CreateTemp(tempDir, "dynamill-sort-")
 	if err != nil {
@@ -121,8 +119,7 @@ func (s *Sorter) write(key, data []byte) error {
 	return err
 }
 
-// Each gives all records in the order of their keys, those of one key combined
-// as far as they can be. The slices are good until f returns. Nothing can be added afterwards.
+// Each gives all records sorted by key, those of one key combined if possible. The slices are good until f returns.
 func (s *Sorter) Each(f func(key, data []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,4 +177,69 @@ func (c *combiner) end() error {
 	}
 	c.held = false
 	return c.to(c.key, c.data)
+}
+
+// span is where a run lies in the temporary file.
+type span struct {
+	from    int64
+	records int
+}
+
+// run reads a run, a record at a time.
+type run struct {
+	in        *bufio.Reader
+	left      int // records behind this one
+	key, data []byte
+}
+
+// compare orders runs by their records.
+func (r *run) compare(other *run) int {
+	return cmp.Or(bytes.Compare(r.key, other.key), bytes.Compare(r.data, other.data))
+}
+
+// advance reads the next record.
+func (r *run) advance() error {
+	r.left--
+	for _, part := range []*[]byte{&r.key, &r.data} {
+		size, err := binary.ReadUvarint(r.in)
+		if err == nil {
+			*part = slices.Grow((*part)[:0], int(size))[:size] //nolint:gosec // of a record that was in memory
+			_, err = io.ReadFull(r.in, *part)
+		}
+		if err != nil {
+			return fmt.Errorf("reading a temporary file: %w", err)
+		}
+	}
+	return nil
+}
+
+// merge gives the records of all runs in order.
+func (s *Sorter) merge(f func(key, data []byte) error) error {
+	buffer := min(max(s.room/max(len(s.runs), 1), bufferMin), bufferMax)
+	runs := make([]*run, len(s.runs))
+	for i, at := range s.runs {
+		part := io.NewSectionReader(s.file, at.from, s.written-at.from)
+		runs[i] = &run{in: bufio.NewReaderSize(part, buffer), left: at.records}
+		if err := runs[i].advance(); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(runs, (*run).compare)
+	for len(runs) > 0 {
+		first := runs[0]
+		if err := f(first.key, first.data); err != nil {
+			return err
+		}
+		if first.left == 0 {
+			runs = runs[1:]
+			continue
+		}
+		if err := first.advance(); err != nil {
+			return err
+		}
+		at, _ := slices.BinarySearchFunc(runs[1:], first, (*run).compare) // runs stay sorted by their first record
+		copy(runs, runs[1:at+1])
+		runs[at] = first
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package extsort
 
-// AppendText appends a text so that what is appended sorts as the texts do,
-// whatever follows, and reads back.
+// AppendText appends a text so that the result sorts as the texts do, whatever follows.
 func AppendText(to []byte, text string) []byte {
 	for i := range len(text) {
 		if to = append(to, text[i]); text[i] == 0 {

@@ -1,6 +1,5 @@
-// Package lines reads files of one JSON value per line: exports, archives and
-// lists of keys. Of each line it takes the key only; where that lies in the
-// line is for each format to say. Memory is bounded by the longest line.
+// Package lines reads the keys in files of one JSON value per line: exports, archives and lists of keys. Each format says
+// where the key lies in a line. Memory is bounded by the longest line.
 package lines
 
 import (
@@ -26,14 +25,11 @@ func Object(text []byte) (Fields, error) {
 		return nil, errors.New("it is not UTF-8")
 	}
 	var fields Fields
-	if err := json.Unmarshal(text, &fields); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, fmt.Errorf("it is not JSON: %w (at byte %d)", err, syntax.Offset)
-		}
-		return nil, errors.New("it is no JSON object")
+	err := json.Unmarshal(text, &fields)
+	if syntax, broken := errors.AsType[*json.SyntaxError](err); broken {
+		return nil, fmt.Errorf("it is not JSON: %w (at byte %d)", err, syntax.Offset)
 	}
-	if fields == nil { // the text was null
+	if err != nil || fields == nil { // nil: the text was null
 		return nil, errors.New("it is no JSON object")
 	}
 	return fields, nil

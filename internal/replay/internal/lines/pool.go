@@ -19,15 +19,13 @@ type File struct {
 	Name string // what people call it
 	Open func(ctx context.Context) (io.ReadCloser, error)
 	Gzip bool
-	// TornEnd allows what a killed writer leaves: a last line, or last block of
-	// gzip, that breaks off.
+	// TornEnd allows a last line, or last block of gzip, that breaks off, as a killed writer leaves it.
 	TornEnd bool
 	// BlankLines allows lines without a key. Page.Lines does not count them.
 	BlankLines bool
 	// Key takes the key out of a line.
 	Key func(line []byte) (change.Key, error)
-	// Check says what is wrong with the file as its pages show it; nil: any file will do.
-	// The keys of earlier pages stay valid.
+	// Check says what is wrong with the file as a page shows it; nil: any file will do. Earlier pages stay valid.
 	Check func(Page) error
 }
 
@@ -68,20 +66,17 @@ func ParsePlace(text string) (p Place, err error) {
 	return p, nil
 }
 
-// openMax is how many files a Pool keeps open between pages, about 200 KB each. More
-// than are worked off at a time, or each of them is unpacked anew for every page.
+// openMax bounds a Pool's open files, about 200 KB each. More are never worked off at a time.
 const openMax = 128
 
-// Pool reads files page by page, for several callers and in any order. What was read last
-// stays open, since unpacking a file anew for each page would take time
-// that grows with the square of its length. The zero Pool is ready for use.
+// Pool reads files page by page, for several callers and in any order. It keeps files open between pages: unpacking one anew
+// for each page would take time that grows with the square of its length. The zero Pool is ready for use.
 type Pool struct {
 	mu   sync.Mutex
 	open []*stream // the longest waiting first
 }
 
-// Read reads up to linesMax lines behind a place.
-// An error about what is in the file is a *ContentError and names file and line.
+// Read reads up to linesMax lines behind a place. Wrong content is a *ContentError that names file and line.
 func (p *Pool) Read(ctx context.Context, file File, after Place, linesMax int) (Page, error) {
 	if ctx.Err() != nil {
 		return Page{}, context.Cause(ctx)

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// lineMax bounds a line (bytes). The longest is that of an export with both images
-	// of an item of 400 KB, each control character of which is six bytes of JSON.
+	// lineMax is that of an export with two images of 400 KB, each control character as six bytes of JSON.
 	lineMax    = 8 << 20
 	bufferSize = 64 << 10
 	gzipMagic  = "\x1f\x8b"
@@ -34,8 +33,7 @@ type Reader struct {
 // NewReader returns a Reader of all that in has.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
 
-// Next returns the next line with its end, which the last one may lack. It holds until
-// the next call. The error is io.EOF behind the last line.
+// Next returns the next line with its end, which the last one may lack, until the next call; io.EOF behind the last line.
 func (r *Reader) Next() ([]byte, error) {
 	r.long = r.long[:0]
 	for {
@@ -127,8 +125,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // errTorn is the end of a file that breaks off.
 var errTorn = errors.New("it breaks off")
 
-// next returns the next line without its end, and whether it has one. The error
-// is io.EOF behind the last line. The text holds until the next call.
+// next returns the next line without its end until the next call, and whether it has one; io.EOF behind the last line.
 func (s *stream) next() (text []byte, ended bool, err error) {
 	line, err := s.text.Next()
 	switch {

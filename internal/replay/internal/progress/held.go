@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// renewalsPerTerm is how often a holder raises the counter while it works on a
-// page: two may go missing before another takes the piece.
+// renewalsPerTerm is how often a holder raises the counter: two may go missing before another takes the piece.
 const renewalsPerTerm = 3
 
 // Held is a piece that this process works on. Save and Release are for one goroutine.
@@ -22,8 +21,7 @@ type Held struct {
 	row     Piece         // for the holder of the token
 }
 
-// Claim takes a piece whose row was seen like this. It returns ErrLost, and the
-// row in force, if another process has written it since.
+// Claim takes a piece; ErrLost, with the row in force, if another process has written it since it was seen.
 func (s *Store) Claim(ctx context.Context, run Run, at Place, seen Piece, owner string) (*Held, Piece, error) {
 	next := seen
 	next.Owner = owner
@@ -77,9 +75,8 @@ func (h *Held) write(ctx context.Context, doing string, change func(*Piece)) err
 	return nil
 }
 
-// Renew raises the counter several times a term until ctx ends, and calls lost
-// when the piece turns out to be another's. A renewal that fails otherwise is
-// only late: the next one, or the next save, shows whether the piece is still held.
+// Renew raises the counter several times a term until ctx ends, and calls lost if the piece is another's. After any other
+// error the next renewal or save shows whether it is still held.
 func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) {
 	ticker := time.NewTicker(term / renewalsPerTerm)
 	defer ticker.Stop()
@@ -99,8 +96,7 @@ func (h *Held) Renew(ctx context.Context, term time.Duration, lost func(error)) 
 	}
 }
 
-// Watch finds pieces whose owners are gone: by how long the
-// watcher itself has seen the counter stand still.
+// Watch finds pieces whose owners are gone: whose counter it has itself seen stand still for a term.
 type Watch struct {
 	term time.Duration
 	seen map[string]sighting

@@ -1,13 +1,9 @@
-// Package progress keeps how far a replay has come in rows of the state table,
-// so that it can be killed, resumed, and shared by several processes.
+// Package progress keeps how far a replay has come in rows of the state table, so that processes can resume and share it.
 //
-// A run is one piece of work with a name of its own: the same passes over the
-// same source under the same rules. It has one row, and one row for each piece
-// of its source that was begun. Every write to a piece's row is
-// conditional on its owner and on a counter that each write raises, so that a worker that
-// lost a piece without knowing cannot move its cursor (promise 3). A piece whose
-// counter stands still for a term, by the watcher's own monotonic clock, may be
-// taken by any process.
+// A run is the same passes over the same source under the same rules. It has one row, and one for each piece that was
+// begun. Every write to a piece's row is conditional on its owner and on a counter that each write raises, so that a worker
+// that lost a piece cannot move its cursor (promise 3). Any process may take a piece whose counter stands still for a term
+// by its own monotonic clock.
 package progress
 
 import (
@@ -44,9 +40,7 @@ const (
 	// sortBytesMax is the longest sort key (DynamoDB developer guide, "Constraints").
 	sortBytesMax = 1024
 
-	// rowTTL is how long a row stays after its last write: longer than any replay
-	// takes, at however low a rate. The run's own row and those of pieces that were done
-	// first are not written again until its end, which without them never comes.
+	// rowTTL is longer than any replay takes: without the rows of its run and its first pieces it would never end.
 	rowTTL = 180 * 24 * time.Hour
 )
 
@@ -65,8 +59,7 @@ type Run struct {
 	seen map[string]ddb.AttributeValue // the row, readable or not; nil if it was neither read nor written
 }
 
-// IsOf reports whether a row that was read is one of these passes. Another one,
-// and one without a generation, is torn: another program has written there.
+// IsOf reports whether a row is one of these passes, and has a generation: otherwise another program has written it.
 func (r Run) IsOf(passes []string) bool { return r.Generation != "" && slices.Equal(r.Passes, passes) }
 
 // RunID names work: the same text for the same parts.

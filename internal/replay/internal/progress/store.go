@@ -36,8 +36,7 @@ type Store struct {
 	unique func() string
 }
 
-// NewStore returns the store in a state table, which must be there.
-// unique draws the names of generations.
+// NewStore returns the store in a state table that exists. unique draws the names of generations.
 func NewStore(client Client, table string, unique func() string) *Store {
 	return &Store{client: client, table: table, unique: unique}
 }
@@ -67,6 +66,76 @@ func (s *Store) get(ctx context.Context, run Run, sort string) (map[string]ddb.A
 		return nil, err
 	}
 	return out.Item, nil
+}
+
+// Opened is a run, and how it was come by.
+type Opened struct {
+	Run
+	Joined    bool      // it was begun before, or by another process
+	GivenUpAt time.Time // of the unfinished run in whose place it is begun, its last progress; else zero
+}
+
+// Open joins the run if it is unfinished and has had progress within idleMax, unless anew is true. Otherwise it begins it
+// from the start.
+func (s *Store) Open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (Opened, error) {
+	for range openAttemptsMax {
+		opened, err := s.open(ctx, run, anew, idleMax)
+		if err != nil || opened.Generation != "" {
+			return opened, err
+		}
+	}
+	return Opened{}, fmt.Errorf("beginning replay %s: its row comes and goes", run.ID)
+}
+
+// openAttemptsMax: a row that expires between reading and writing is not there the next time.
+const openAttemptsMax = 5
+
+// open is one attempt of Open. If the row has expired since it was read, the run has no generation.
+func (s *Store) open(ctx context.Context, run Run, anew bool, idleMax time.Duration) (opened Opened, err error) {
+	found, err := s.Get(ctx, run.ID)
+	if err != nil {
+		return opened, err
+	}
+	if found.Finished.IsZero() && !anew && found.IsOf(run.Passes) {
+		progressed, err := s.progressed(ctx, found, idleMax)
+		if err != nil || time.Since(progressed) <= idleMax {
+			return Opened{Run: found, Joined: true}, err
+		}
+		opened.GivenUpAt = progressed
+	}
+	run.Generation, run.Started, run.Finished = s.unique(), time.Now(), time.Time{}
+	run.seen = run.row(run.Started)
+	err = s.put(ctx, run.seen, found.seen, attrGeneration)
+	conflict, lost := errors.AsType[*ddb.ConditionalCheckFailedException](err)
+	switch {
+	case lost: // another process has just begun it, or this was it and the answer was lost
+		opened.Run = runOf(run.ID, conflict.Item)
+		opened.Joined = opened.Generation != run.Generation
+	case err != nil:
+		return opened, fmt.Errorf("beginning replay %s: %w", run.ID, err)
+	default:
+		opened.Run = run
+	}
+	return opened, nil
+}
+
+// progressed is when a run was last worked on, as its pieces' rows say, each of
+// which lives for rowTTL after its last write. It asks only of one that was begun before idleMax.
+func (s *Store) progressed(ctx context.Context, run Run, idleMax time.Duration) (time.Time, error) {
+	last := run.Started
+	if time.Since(last) <= idleMax {
+		return last, nil
+	}
+	pieces, err := s.rows(ctx, run, run.prefixOfAll())
+	if err != nil {
+		return last, fmt.Errorf("reading when replay %s was worked on: %w", run.ID, err)
+	}
+	for _, p := range pieces {
+		if written := time.Unix(numberOf(p.row[attrTTL]), 0).Add(-rowTTL); written.After(last) {
+			last = written
+		}
+	}
+	return last, nil
 }
 
 // Finish notes that all of a run is done, unless it was begun anew meanwhile.
@@ -129,9 +198,8 @@ func (s *Store) Piece(ctx context.Context, run Run, at Place) (Piece, error) {
 	return pieceOf(row), nil
 }
 
-// write changes a piece's row if it still is as seen, and returns the row in
-// force, also beside ErrLost. A write of this owner whose answer was lost may
-// have raised the counter: the owner shows it, because its name is this process's alone.
+// write changes a piece's row if it still is as seen, and returns the row in force, also beside ErrLost. If an answer was
+// lost, the owner in the row tells: its name is this process's alone.
 func (s *Store) write(ctx context.Context, run Run, at Place, seen, next Piece, owner string) (Piece, error) {
 	for range writeAttemptsMax {
 		next.Counter = seen.Counter + 1
