@@ -28,7 +28,7 @@ type Config struct {
 func Handler(cfg Config) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{cfg.Take, cfg.LagMax},
+		&collector{cfg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -99,8 +99,5 @@ func (s *Server) Addr() string { return s.addr.String() }
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.done
-	if err != nil {
-		return fmt.Errorf("closing the server of metrics: %w", err)
-	}
-	return nil
+	return err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (
@@ -52,34 +51,24 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	}
 	now := r.Status()
 	read := now.Stream
-	sample.Stream, sample.Engine, sample.Shards, sample.Rules = read, now.Engine, shardsOf(read), r.RuleStats()
-	sample.Read, sample.Budget = now.Read, now.Budget
+	sample.Stream, sample.Engine, sample.Read, sample.Budget, sample.Rules = read, now.Engine, now.Read, now.Budget, r.RuleStats()
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
 		Skipped:   len(read.Skipped) > 0,
 		Seeding:   now.Seeding,
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
-		Throttled: o.isThrottled(sample.At),
+		Throttled: o.isThrottled(now.Engine.Throttles, sample.At),
 		Waits:     slices.Sorted(maps.Keys(now.Budget.Waits)),
 	}
 }
 
-// shardsOf are the shards that are not finished. How far another process is
-// with its own it shows itself; that no process reads a shard, each of them shows.
-func shardsOf(read streamreader.Stats) []monitor.Shard {
-	shards := make([]monitor.Shard, len(read.Shards))
-	for i, s := range read.Shards {
-		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, OldestAge: -1, LagRecords: -1}
-		if s.Mine {
-			shards[i].Lag, shards[i].OldestAge = s.Lag, s.OldestAge
-		}
-	}
-	return shards
-}
-
-func (o *overseer) isThrottled(now time.Time) bool {
+// isThrottled reports whether DynamoDB throttled lately. throttles counts the refusals so far.
+func (o *overseer) isThrottled(throttles int64, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if throttles > o.throttles {
+		o.throttles, o.throttled = throttles, now
+	}
 	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
 }
 
@@ -100,12 +89,9 @@ func (o *overseer) watch(ctx context.Context) {
 	}
 }
 
-// look notes whether DynamoDB has throttled since the last look, and logs the
-// state when it has changed or has waited long for a person.
+// look logs the state when it has changed or has waited long for a person.
 func (o *overseer) look() {
-	sample, _ := o.work()
-	o.noteThrottles(sample)
-	_, facts := o.work()
+	sample, facts := o.work()
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
 	waits := status.State.Urgent() || status.State.Ended()
@@ -121,21 +107,11 @@ func (o *overseer) look() {
 	if status.Remedy != "" {
 		attributes = append(attributes, "remedy", status.Remedy)
 	}
+	level := slog.LevelInfo
 	if status.State.Urgent() {
-		o.logger.Error("state", attributes...)
-		return
+		level = slog.LevelError
 	}
-	o.logger.Info("state", attributes...)
-}
-
-// noteThrottles notes whether DynamoDB has throttled since the last sample.
-func (o *overseer) noteThrottles(sample monitor.Sample) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if sample.Engine.Throttles > o.throttles {
-		o.throttled = sample.At
-	}
-	o.throttles = sample.Engine.Throttles
+	o.logger.Log(context.Background(), level, "state", attributes...)
 }
 
 // watchUnfinished reads the state table until ctx ends, for metrics.
