@@ -67,9 +67,8 @@ func Describe(ctx context.Context, client Client, p awserror.Place) (*types.Tabl
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.Table})
-	var missing *types.ResourceNotFoundException
 	switch {
-	case errors.As(err, &missing):
+	case errors.As(err, new(*types.ResourceNotFoundException)):
 		return nil, setup("check --table and --region", "table %q does not exist in %s", p.Table, p.Where)
 	case err != nil:
 		return nil, fmt.Errorf("describing table %q: %w", p.Table, err)
