@@ -16,7 +16,7 @@ func (a *app) checkCommand() *cobra.Command {
 		// A table of the environment or a file does not make check connect.
 		return preview.Check(cmd.Context(), &a.out, &a.settings, a.typed["table"])
 	})
-	command.ValidArgsFunction = filesOf("yaml", "yml")
+	command.ValidArgsFunction = offer(filesOf, "yaml", "yml")
 	return command
 }
 

@@ -17,7 +17,7 @@ func (a *app) docsCommand() *cobra.Command {
 			}
 			return err
 		})
-		command.ValidArgsFunction = folders
+		command.ValidArgsFunction = offer(folders)
 		group.AddCommand(command)
 	}
 	return group

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
+	"github.com/dynamill/dynamill/internal/story"
 )
 
 //go:embed help.txt
 var helpFile string
 
 var helpTexts = template.Must(template.New("").Funcs(template.FuncMap{
-	"examples": func() string { return strings.Join(demo.Names(), ", ") },
+	"examples": func() string { return strings.Join(story.Names(), ", ") },
 }).Parse(helpFile))
 
 // helpText returns a text of help.txt. An unknown name panics; the tests make every command.
@@ -69,7 +69,7 @@ func helpCommand() *cobra.Command {
 func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, choice
 	}
 	var names []cobra.Completion
 	for _, sub := range found.Commands() {
@@ -77,5 +77,5 @@ func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.
 			names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, choice
 }

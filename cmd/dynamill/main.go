@@ -41,8 +41,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if err == nil {
 		return ending.ExitDone
 	}
-	var known *ending.Failure
-	if !app.started && !errors.As(err, &known) {
+	if !app.started && !errors.As(err, new(*ending.Failure)) {
 		err = commandline.RefusedLine(ending.LaidOut{Err: err}) // cobra refused the command line itself
 	}
 	return app.out.Report(err)
@@ -69,7 +68,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(commandline.FlagError)
 	commandline.RefuseHelp(root, &a.refusedHelp)
 	root.SetHelpCommand(help)
-	addVersionFlag(root)
+	root.Version = currentBuild().Text()
+	root.SetVersionTemplate("{{.Version}}")
 	a.addOptions(root.PersistentFlags())
 	a.addFlagCompletions(root)
 	return root

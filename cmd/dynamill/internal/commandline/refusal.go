@@ -108,11 +108,11 @@ func Commands(cmd *cobra.Command) []*cobra.Command {
 // FlagError says of a flag that a command does not have which one is nearest, or
 // which commands have it.
 func FlagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
 	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 {
 		return NoArguments(cmd, args) // the flag may be one of the command that was meant
 	}
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return RefusedLine(err)
 	}
 	name := unknown.GetSpecifiedName()

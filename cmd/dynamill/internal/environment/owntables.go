@@ -64,17 +64,8 @@ func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) e
 	return err
 }
 
-// LeaseRows are the rows of the lease table as they were read.
-type LeaseRows struct {
-	Exists bool // the table
-	Rows   []leases.Lease
-}
-
-// ReadLeases reads the lease table, if there is one.
-func (env *Environment) ReadLeases(ctx context.Context) (LeaseRows, error) {
-	rows, exists, err := leases.NewTable(env.Tables, env.LeaseTable).Read(ctx)
-	return LeaseRows{exists, rows}, err
-}
+// Leases is the lease table.
+func (env *Environment) Leases() *leases.Table { return leases.NewTable(env.Tables, env.LeaseTable) }
 
 // TableNames lists up to about so many tables. dynamill's own are left out, and what does not come in time.
 func (env *Environment) TableNames(ctx context.Context, most int) (names []string) {
@@ -106,9 +97,8 @@ func CountsOf(ctx context.Context, env *Environment) (c Counts, err error) {
 	}
 	c.Items, c.Bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
 	out, err := env.Tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &env.StateTable})
-	var missing *types.ResourceNotFoundException
 	switch {
-	case errors.As(err, &missing): // nothing has run yet
+	case errors.As(err, new(*types.ResourceNotFoundException)): // nothing has run yet
 		return c, nil
 	case err != nil:
 		return c, env.Classify(fmt.Errorf("describing the state table %s: %w", env.StateTable, err))

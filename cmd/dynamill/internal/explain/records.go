@@ -153,9 +153,8 @@ func label(arn string) string {
 }
 
 func syntaxError(src []byte, err error) error {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
+	switch syntax, ok := errors.AsType[*json.SyntaxError](err); {
+	case ok:
 		return fmt.Errorf("%s: not JSON: %w", place(src, syntax.Offset), err)
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
@@ -167,14 +166,14 @@ func syntaxError(src []byte, err error) error {
 
 // shapeError says which field has the wrong JSON type.
 func shapeError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		if wrong.Field == "" {
-			return fmt.Errorf("want an object, not a %s", wrong.Value)
-		}
-		return fmt.Errorf("%s: a %s does not belong there", wrong.Field, wrong.Value)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("want an object, not a %s", wrong.Value)
 	}
-	return err
+	return fmt.Errorf("%s: a %s does not belong there", wrong.Field, wrong.Value)
 }
 
 // place turns a byte offset into line:column.

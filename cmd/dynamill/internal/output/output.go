@@ -111,10 +111,9 @@ func (o *Output) PrintOutcome(colour, text string) {
 // Report writes an error to standard error and returns its exit code. Rule
 // problems are a list with source lines and carets: they stand as they are.
 func (o *Output) Report(err error) int {
-	var problems *rules.Problems
 	text := fmt.Sprintf("dynamill: %s\n", ending.Text(err))
-	switch {
-	case errors.As(err, &problems):
+	switch problems, ok := errors.AsType[*rules.Problems](err); {
+	case ok:
 		fmt.Fprintln(o.Stderr, problems.Error())
 	case o.Coloured(o.Stderr):
 		_ = progress.Paint(o.Stderr, progress.Red, text)

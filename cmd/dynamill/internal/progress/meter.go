@@ -1,12 +1,9 @@
-// Package progress shows how far a long command is: one line with a bar on a
-// terminal, a log line every ten seconds elsewhere.
+// Package progress shows how far a long command is: one line with a bar on a terminal, a log line every ten seconds
+// elsewhere. The pure half turns states into rate, percentage and time left (Meter), and these into a line that fits a
+// terminal's width (Line). The other half keeps one line below what is logged (Screen, Start).
 //
-// The pure half turns states into rate, percentage and time left (Meter), and these
-// into a line that fits a terminal's width (Line). The other half keeps one line
-// below what is logged (Screen), and takes a state whenever one is due (Show).
-//
-// It imports internal/pace and internal/printable: text from tables and files is escaped before it
-// reaches a terminal. Only Screen writes control characters, and only to a terminal.
+// It imports internal/pace and internal/printable: text from tables and files is escaped before it reaches a terminal. Only
+// Screen writes control characters, and only to a terminal.
 package progress
 
 import (

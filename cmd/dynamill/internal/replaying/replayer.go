@@ -140,20 +140,19 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
 		return fmt.Errorf("stopped after %s: the same command goes on from there", printable.Counted(totals.Items, "item"))
 	}
-	var (
-		pieces *replay.PiecesError
-		known  *ending.Failure
-	)
-	switch {
-	case errors.As(err, &pieces):
-		if found := r.Env.Classify(err); errors.As(found, &known) {
+	switch pieces, failed := errors.AsType[*replay.PiecesError](err); {
+	case failed:
+		if found := r.Env.Classify(err); errors.As(found, new(*ending.Failure)) {
 			return found
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
 			remedy = "; --budget and --read-rate have them ask for less"
 		}
-		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.Env.ClassifyAll(pieces.Errors)}
+		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces}
+		for _, err := range pieces.Errors {
+			told.Errors = append(told.Errors, r.Env.Classify(err))
+		}
 		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
 		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",

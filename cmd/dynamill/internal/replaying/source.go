@@ -73,15 +73,11 @@ func (s stoppable) Read(into []byte) (int, error) {
 
 // sourceFailure tells what is wrong with a source from what keeps one from reading it.
 func (r *replayer) sourceFailure(err error) error {
-	var (
-		known   *ending.Failure
-		damaged *replay.ExportError
-	)
 	err = fmt.Errorf("--from %s: %w", r.options.From, err)
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, new(*ending.Failure)):
 		return err
-	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
+	case errors.As(err, new(*replay.ExportError)), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
 		return ending.Invalid("%w", err)
 	}
 	if told := r.Env.Classify(err); told != err { //nolint:errorlint // classify returns this very error if it does not know it

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/health"
@@ -110,25 +109,17 @@ func newShardStatus(l leases.Lease, now time.Time) Shard {
 	return s
 }
 
-// unregisteredStatus is that of a table without a state table.
-func unregisteredStatus(env *environment.Environment) *Report {
-	return &Report{
-		Table: env.Table, StateTable: env.StateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
-		Waits: []budgetWait{}, Parked: parkedStatus{ByCode: map[string]int{}}, Leases: Leases{Table: env.LeaseTable, Shards: []Shard{}},
-	}
-}
-
-func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) Leases {
-	s := Leases{Table: table, Exists: leases.Exists, Shards: []Shard{}}
-	for _, l := range leases.Rows {
+func shardsOf(rows []leases.Lease, now time.Time) []Shard {
+	shards := []Shard{}
+	for _, l := range rows {
 		if l.OfShard() {
-			s.Shards = append(s.Shards, newShardStatus(l, now))
+			shards = append(shards, newShardStatus(l, now))
 		}
 	}
-	slices.SortFunc(s.Shards, func(a, b Shard) int {
+	slices.SortFunc(shards, func(a, b Shard) int {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Shard, b.Shard))
 	})
-	return s
+	return shards
 }
 
 func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Report {

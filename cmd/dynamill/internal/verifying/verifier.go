@@ -136,12 +136,12 @@ func unappliedStream(ctx context.Context, env *environment.Environment, keys rul
 	return &verify.Stream{
 		Client: env.Streams, ARN: arn, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, LagMax: lagMax,
 		Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) {
-			leases, err := env.ReadLeases(ctx)
-			if err != nil || !leases.Exists {
+			rows, exists, err := env.Leases().Read(ctx)
+			if err != nil || !exists {
 				return nil, err
 			}
-			watch.Observe(leases.Rows, arn, time.Now())
-			return checkpointsOf(leases.Rows, arn), nil
+			watch.Observe(rows, arn, time.Now())
+			return checkpointsOf(rows, arn), nil
 		},
 	}, nil
 }
