@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
@@ -78,7 +77,7 @@ func (env *Environment) TableNames(ctx context.Context, most int) (names []strin
 		names = append(names, page.TableNames...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return strings.HasSuffix(name, settings.StateSuffix) || strings.HasSuffix(name, settings.StateSuffix+settings.LeasesSuffix)
+		return strings.HasSuffix(name, following.StateSuffix) || strings.HasSuffix(name, following.StateSuffix+following.LeaseSuffix)
 	})
 }
 

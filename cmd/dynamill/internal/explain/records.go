@@ -16,9 +16,8 @@ import (
 // recordsMax is the most records that one file may hold (the most that Lambda delivers at once).
 const recordsMax = 10_000
 
-// A record is read as people have it in a file. The reading is strict where a slip would change what a record means
-// (types, images, keys) and says where the slip is. It passes over fields that say nothing about the change, because
-// Lambda and GetRecords differ in them.
+// A record is read strictly where a slip would change what it means (types, images, keys). Fields that say nothing about the
+// change are passed over, because Lambda and GetRecords differ in them.
 type record struct {
 	EventName      string
 	EventSourceARN string

@@ -1,6 +1,5 @@
-// Package replaying is what `replay` does beside package replay: it compares the rules with those in force,
-// asks before it changes any, opens the source, and says what it does and did. It imports preview,
-// verifying, whose progress a dry run shows, session and report.
+// Package replaying is what `replay` does beside package replay: it compares the rules with those in force, asks before it
+// changes any, opens the source, and says what it does and did. It imports preview, verifying, session and report.
 package replaying
 
 import (
@@ -60,10 +59,8 @@ type replayer struct {
 	begun       bool
 }
 
-// run does all that only reads, and can refuse, before it opens the engine, which
-// registers the rules.
-func (r *replayer) run(ctx context.Context) error {
-	var err error
+// run does all that only reads, and can refuse, before it opens the engine, which registers the rules.
+func (r *replayer) run(ctx context.Context) (err error) {
 	if r.counts, err = environment.CountsOf(ctx, r.Env); err != nil {
 		return err
 	}
@@ -108,7 +105,7 @@ func (r *replayer) work(ctx context.Context) error {
 	}
 	r.begun = true
 	began := time.Now()
-	watch := newWatch(r)
+	watch := &watch{replayer: r, items: map[string]int64{}}
 	stop := progress.Start(context.WithoutCancel(ctx), r.Screen, r.Logger, watch.state)
 	totals, err := replay.Run(ctx, r.config(watch.note))
 	stop()
@@ -184,8 +181,7 @@ const (
 	parallelMax = 64 // the engine itself works on several items of a page at a time
 )
 
-// Check refuses what makes no sense together. What a file says to several commands
-// one of them may have no use for.
+// Check refuses what makes no sense together. What a file says to several commands one of them may have no use for.
 func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	if o.From == FromKeys+settings.StandardInput {
 		if err := s.ClaimStdin("--from " + o.From); err != nil {
@@ -245,8 +241,8 @@ func (o *Options) checkFrom() error {
 // whole reports whether the replay goes over all there is.
 func (o *Options) whole() bool { return o.From == FromScan && len(o.Rules) == 0 }
 
-// passesOver says how many passes go over the items, and how many over the state
-// table: the last one, where former rules are taken back or everything is in force.
+// passesOver says how many passes go over the items, and how many over the state table: the last one, where former rules
+// are taken back or everything is in force.
 func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
 	switch {
 	case left > 0 && formers:
@@ -259,15 +255,14 @@ func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
 	return 1, 0
 }
 
-// announce says, before anything is read or written at length, what will be
-// done and what it takes as far as that can be told.
+// announce says, before anything is read or written at length, what will be done and what it takes.
 func (r *replayer) announce(ctx context.Context, left int) error {
 	description, items := r.engine.Describe(), r.counts.Items
 	facts := output.Columns{}
 	facts.Add("table", r.Table+" in "+r.Env.Where())
 	facts.Add("state", description.StateTable)
 	if r.source == nil {
-		facts.Add("source", "scan of "+r.Table)
+		facts.Add("source", r.sourceName())
 	} else {
 		pieces, err := r.source.Pieces(ctx)
 		if err != nil {
@@ -282,7 +277,7 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 		if exact && !slices.ContainsFunc(pieces, func(p replay.Piece) bool { return p.Items == 0 }) {
 			r.sourceItems = items
 		}
-		facts.Add("source", r.source.Describe()+", "+printable.Counted(len(pieces), "piece"))
+		facts.Add("source", r.sourceName()+", "+printable.Counted(len(pieces), "piece"))
 	}
 	switch {
 	case left > 0:

@@ -59,26 +59,21 @@ func (v facts) open() []string {
 		lines = append(lines, fmt.Sprintf("%s left out, because it is parked: see `dynamill parked list`", printable.Grouped(v.parked)))
 	}
 	if len(v.waiting) > 0 {
-		lines = append(lines,
-			fmt.Sprintf("not all judged, as they are still being brought into force or taken back: %s; let `dynamill run` or `dynamill replay` "+
-				"finish that",
-				strings.Join(v.waiting, ", ")))
+		lines = append(lines, fmt.Sprintf("not all judged, as they are still being brought into force or taken back: %s; let `dynamill run` "+
+			"or `dynamill replay` finish that", strings.Join(v.waiting, ", ")))
 	}
 	return lines
 }
 
 // failure is the ending of a verification; nil if everything is right.
 func (v facts) failure(repair bool) error {
-	switch v.outcome() {
-	case outcomeDrift:
-		what := "found"
-		if repair {
-			what = "left"
-		}
-		return &ending.Failure{Code: ending.ExitDrift, Err: fmt.Errorf("drift %s: %s", what, printable.Counted(v.drift, "difference"))}
-	case OutcomeUndecided:
+	switch outcome := v.outcome(); {
+	case outcome == outcomeDrift && repair:
+		return &ending.Failure{Code: ending.ExitDrift, Err: fmt.Errorf("drift left: %s", printable.Counted(v.drift, "difference"))}
+	case outcome == outcomeDrift:
+		return &ending.Failure{Code: ending.ExitDrift, Err: fmt.Errorf("drift found: %s", printable.Counted(v.drift, "difference"))}
+	case outcome == OutcomeUndecided:
 		return &ending.Failure{Code: ending.ExitUndecided, Err: fmt.Errorf("undecided: %s", strings.Join(v.open(), "; "))}
-	case outcomeClean:
 	}
 	return nil
 }

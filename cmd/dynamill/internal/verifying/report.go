@@ -60,7 +60,7 @@ type verification struct {
 	leases        followed.Watch
 	parkedEntries int // in the state table
 	streamless    bool
-	readUnits     func() float64
+	scans         Scans
 	seen          report.Sightings
 }
 
@@ -68,10 +68,8 @@ type verification struct {
 const headRows = 1
 
 func newVerification(out *output.Output, options Options) *verification {
-	return &verification{
-		Output: out, options: options, table: output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", ""),
-		readUnits: func() float64 { return 0 },
-	}
+	head := output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", "")
+	return &verification{Output: out, options: options, table: head}
 }
 
 func (r *verification) found(f verify.Result) error {
@@ -122,7 +120,7 @@ func (r *verification) result(s *verify.Summary) Summary {
 	became := r.facts(s)
 	result := Summary{
 		Type: "summary", Outcome: became.outcome(), Open: became.open(), Summary: s, Entries: r.parkedEntries, Examples: []open{},
-		NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules, ReadUnits: r.readUnits(), Seen: r.seen.Report(),
+		NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules, ReadUnits: r.scans.ReadUnits(), Seen: r.seen.Report(),
 	}
 	if r.sampled() {
 		result.Sample, result.SampleSeed = r.options.share, &r.options.SampleSeed
@@ -163,7 +161,7 @@ func (r *verification) summary(s *verify.Summary) string {
 	if r.sampled() {
 		fmt.Fprintf(&b, ", judged a sample (--sample-seed %d)", r.options.SampleSeed)
 	}
-	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.readUnits()))
+	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.scans.ReadUnits()))
 	became := r.facts(s)
 	switch {
 	case s.All > 0:
