@@ -31,3 +31,9 @@ func (a *app) nameRules(args []string) error {
 	a.settings.Rules = args[0]
 	return nil
 }
+
+func (a *app) planCommand() *cobra.Command {
+	return newCommand("plan", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return preview.ShowPlan(cmd.Context(), &a.out, &a.settings)
+	})
+}

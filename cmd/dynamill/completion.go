@@ -75,7 +75,6 @@ func (a *app) completionCommand() *cobra.Command {
 	return command
 }
 
-// addFlagCompletions registers a completion for every flag.
 func (a *app) addFlagCompletions(root *cobra.Command) {
 	for _, cmd := range commandline.Commands(root) {
 		register := func(flag *pflag.Flag) {
@@ -142,7 +141,6 @@ func (a *app) tableNames(ctx context.Context, _ *cobra.Command, _ []string) []st
 	return env.TableNames(ctx, completionsMax)
 }
 
-// ruleNames are the names of the rule file.
 func (a *app) ruleNames(context.Context, *cobra.Command, []string) []string {
 	set, err := a.settings.Load()
 	if err != nil {

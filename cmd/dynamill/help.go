@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/story"
 )
 
@@ -65,7 +66,6 @@ func helpCommand() *cobra.Command {
 	return command
 }
 
-// completeCommands offers the commands below those that are typed.
 func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
@@ -78,4 +78,20 @@ func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.
 		}
 	}
 	return names, choice
+}
+
+func (a *app) docsCommand() *cobra.Command {
+	group := newGroup("docs")
+	for _, form := range []commandline.PageForm{commandline.ManPages, commandline.MarkdownPages} {
+		command := newCommand("docs "+form.Name, commandline.Arguments(1, 1), func(cmd *cobra.Command, args []string) error {
+			written, err := form.WriteAll(cmd.Root(), args[0], helpText("exit codes"))
+			if err == nil {
+				a.out.Print("%s written to %s\n", printable.Counted(written, "page"), args[0])
+			}
+			return err
+		})
+		command.ValidArgsFunction = offer(folders)
+		group.AddCommand(command)
+	}
+	return group
 }

@@ -21,7 +21,6 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// currentBuild reads the build from the binary.
 func currentBuild() build {
 	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

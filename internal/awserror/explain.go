@@ -30,9 +30,8 @@ func (e *Explained) Unwrap() error { return e.raw }
 // StopReading reports whether no retry can succeed, so that the stream reader stops.
 func (e *Explained) StopReading() bool { return e.Kind.Lasting() }
 
-// Explain turns an error that holds one of AWS, or of the way there, into plain
-// words. It returns nil for any other, and for a call that the caller itself
-// canceled. The words of the callers, which wrap the error, stay before them.
+// Explain turns an error that holds one of AWS, or of the way there, into plain words, behind those of the callers that wrap it.
+// It returns nil for any other, and for a call that the caller itself canceled.
 func Explain(err error, place Place) *Explained {
 	if told, ok := errors.AsType[*Explained](err); ok {
 		return told
@@ -46,7 +45,6 @@ func Explain(err error, place Place) *Explained {
 	return callOf(err, place).unanswered(err)
 }
 
-// call is the request that failed.
 type call struct {
 	service, operation, subject string
 	place                       Place
@@ -98,8 +96,7 @@ func (c call) unanswered(err error) *Explained {
 	return nil
 }
 
-// explained composes the sentence. The words with which callers wrapped the error of
-// the SDK stand around it: before it those that say what was being done.
+// explained composes the sentence, within the words with which callers wrapped the error of the SDK.
 func (c call) explained(err, inner error, kind Kind, cause, remedy string) *Explained {
 	if c.raw != nil {
 		inner = c.raw

@@ -46,7 +46,6 @@ func Handler(cfg Config) http.Handler {
 	return mux
 }
 
-// ready answers with the state, and with the reasons against it.
 func ready(w http.ResponseWriter, sample Sample, lagMax time.Duration) {
 	lines, code := []string{"ready"}, http.StatusOK
 	if reasons := sample.notReady(lagMax); len(reasons) > 0 {

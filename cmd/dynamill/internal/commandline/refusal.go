@@ -35,7 +35,6 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return ending.Invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", path, args[0], hinted(hint), path)
 }
 
-// namesBelow names the commands of a group.
 func namesBelow(group *cobra.Command) (names []string) {
 	for _, cmd := range group.Commands() {
 		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
@@ -127,7 +126,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return ending.Invalid("%w%s `%s --help` lists the flags", err, hinted(hint), cmd.CommandPath())
 }
 
-// ownersOf names the commands that have a flag of this name.
 func ownersOf(root *cobra.Command, flag string) (owners []string) {
 	for _, cmd := range Commands(root)[1:] {
 		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil {

@@ -43,7 +43,6 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	return newPlay(ex, bench, out, colour).run(ctx)
 }
 
-// play is one performance of an example.
 type play struct {
 	ex    *story.Example
 	bench *workbench.Bench
@@ -118,7 +117,6 @@ func (p *play) follow(ctx context.Context, before snapshot) error {
 	return nil
 }
 
-// introduce shows the rules as their file says them.
 func (p *play) introduce() {
 	p.title("dynamill demo "+p.ex.Name, "in memory, on a simulated DynamoDB. The rules:")
 	_, ruleLines, _ := bytes.Cut(p.ex.Rules, []byte("\nrules:\n"))
@@ -201,7 +199,6 @@ func (p *play) verify(ctx context.Context) error {
 	return fmt.Errorf("example %s: %w: %s", p.ex.Name, ErrDrift, printable.Counted(len(drift), "difference"))
 }
 
-// look reads the whole table.
 func (p *play) look(ctx context.Context) (snapshot, error) {
 	items, err := p.bench.Items(ctx)
 	if err != nil {
@@ -216,7 +213,6 @@ func (p *play) look(ctx context.Context) (snapshot, error) {
 	return s, nil
 }
 
-// show shows all items below a title.
 func (p *play) show(title, text string, s snapshot) {
 	p.paper.blank()
 	p.title(title, text)
@@ -243,7 +239,6 @@ func (p *play) written(w story.Write, before snapshot) {
 	p.paper.columns(p.view.marked(mark, users, key), 2+markWidth+p.view.indent(), parts, 2)
 }
 
-// units shows write units without needless decimals.
 func units(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (p *play) title(title, text string) {

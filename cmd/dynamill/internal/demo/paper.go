@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// columnsMax is the width that the demonstration keeps to, in characters.
 const columnsMax = 80
 
 // style is an ANSI "select graphic rendition" sequence without its frame.
@@ -28,7 +27,6 @@ const (
 	badNews  style = "1;31"
 )
 
-// inked is text in one style.
 type inked struct {
 	text  string
 	style style

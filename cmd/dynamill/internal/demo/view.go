@@ -12,13 +12,10 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// valueCharactersMax is how much of a value is shown.
 const valueCharactersMax = 24
 
-// snapshot is a table's items by key.
 type snapshot map[change.Key]change.Item
 
-// keys returns the keys of both snapshots, in order.
 func keys(a, b snapshot) []change.Key {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.SortFunc(all, func(x, y change.Key) int {
@@ -34,7 +31,6 @@ type view struct {
 	partition, sort int // widths
 }
 
-// widen makes room for keys.
 func (v *view) widen(key change.Key) {
 	v.partition = max(v.partition, utf8.RuneCountInString(key.Partition))
 	v.sort = max(v.sort, utf8.RuneCountInString(key.Sort))
@@ -69,7 +65,6 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 	return base, own
 }
 
-// head is the beginning of a line that shows an item.
 func (v *view) head(key change.Key) string {
 	return fmt.Sprintf("%-*s  %s", v.partition, key.Partition, key.Sort)
 }
@@ -82,7 +77,6 @@ func (v *view) marked(mark string, s style, key change.Key) span {
 	return append(ink(fmt.Sprintf("  %-*s", markWidth, mark), s), ink(v.head(key), plain)...)
 }
 
-// indent is where the attributes begin behind a head.
 func (v *view) indent() int { return v.partition + 2 + v.sort + 2 }
 
 // whole shows an item with all attributes that matter.
@@ -101,7 +95,6 @@ func (v *view) whole(p *paper, key change.Key, item change.Item) {
 	p.columns(ink("  "+v.head(key), plain), 2+v.indent(), parts, 2)
 }
 
-// short shows a value in few characters.
 func short(v change.Value) string {
 	text := "(" + v.Kind().String() + ")"
 	switch v.Kind() {

@@ -20,8 +20,7 @@ func (env *Environment) Place() awserror.Place {
 	return awserror.Place{Table: env.Table, Where: env.Where(), Region: env.Region, Endpoint: env.Endpoint}
 }
 
-// Classify turns an error from AWS into plain words with its remedy, and gives it the
-// exit code of its cause; any other error stays as it is.
+// Classify turns an error from AWS into plain words, with the exit code of its cause; any other error stays as it is.
 func (env *Environment) Classify(err error) error {
 	if known, ok := errors.AsType[*ending.Failure](err); ok {
 		return known // the sentence alone, without what was being done
@@ -47,7 +46,6 @@ func (env *Environment) Classify(err error) error {
 // IsSetup reports whether a table cannot be used as it is.
 func IsSetup(err error) bool { return errors.As(err, new(*projections.SetupError)) }
 
-// configurationFailure is the sentence for AWS configuration files that cannot be used.
 func configurationFailure(err error) error {
 	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
 		return ending.Unsuited("the AWS profile %q does not exist: check AWS_PROFILE and ~/.aws/config", missing.Profile)
@@ -61,7 +59,6 @@ func refusedAs(err error, codes []string) bool {
 	return ok && slices.Contains(codes, refusal.ErrorCode())
 }
 
-// credentialsFailure is the sentence for credentials that cannot be had.
 func credentialsFailure(err error) error {
 	switch {
 	case errors.As(err, new(*ssocreds.InvalidTokenError)):

@@ -37,8 +37,7 @@ func (env *Environment) LostText(lost following.Lost) string {
 	return problem + ": " + remedy
 }
 
-// ExplainLostState turns the error of a command that found no state into that of a deleted state
-// table, if it was deleted; any other error stays as it is.
+// ExplainLostState turns the error of a command that found no state into that of a deleted state table, if it was deleted.
 func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	if !IsSetup(err) {
 		return err
@@ -53,8 +52,7 @@ func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	return err
 }
 
-// RefuseLostState ends a command that would make a deleted state table anew, and
-// so seed every rule again unasked.
+// RefuseLostState ends a command that would make a deleted state table anew, and so seed every rule again unasked.
 func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) error {
 	t, err := env.Traces(ctx)
 	if err == nil && t.Lost(streamARN) == following.LostState {
@@ -129,8 +127,7 @@ func (c Counts) itemUnits(items int64) int64 {
 // Estimate is what a replay takes to read, in units.
 type Estimate struct{ Scan, Look, Sweep int64 }
 
-// Estimate reckons with so many passes over so many items, which a scan finds unless
-// they come from elsewhere, and so many over the state table.
+// Estimate reckons with so many passes over so many items, which a scan finds or not, and so many over the state table.
 func (c Counts) Estimate(passes, sweeps, items int64, scanned, eventually bool) (e Estimate) {
 	if scanned {
 		e.Scan = passes * scanUnits(c.Bytes, eventually)

@@ -31,7 +31,6 @@ type renewal struct {
 	tell        func(expired bool) // set before on
 }
 
-// attach makes every client of a configuration wait.
 func (r *renewal) attach(cfg *aws.Config) {
 	cfg.Credentials = r.credentials.cache
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
@@ -89,7 +88,6 @@ func hasExpired(err error) bool {
 	return errors.As(err, new(*missingError)) || refusedAs(err, awserror.ExpiredCodes)
 }
 
-// missingError says that credentials are not to be had where they were.
 type missingError struct{ error }
 
 func (e *missingError) Unwrap() error { return e.error }
@@ -127,7 +125,6 @@ func (r *renewable) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return found, nil
 }
 
-// forget makes the next call look for credentials.
 func (r *renewable) forget() {
 	r.mu.Lock()
 	r.current = nil

@@ -117,14 +117,12 @@ func decodeRecord(raw json.RawMessage, table Table) (out change.Record, err erro
 	return out, nil
 }
 
-// images says which images a record has.
 type images struct{ old, new bool }
 
 func (i images) String() string {
 	return map[images]string{{true, true}: "both images", {old: true}: "OldImage only", {new: true}: "NewImage only", {}: "no image"}[i]
 }
 
-// eventImages are the images of each event.
 var eventImages = map[string]images{"INSERT": {new: true}, "MODIFY": {true, true}, "REMOVE": {old: true}}
 
 // checkImages refuses a record whose images do not fit its event: it would be

@@ -41,8 +41,7 @@ type overseer struct {
 	reminded  time.Time // when the state was last said
 }
 
-// work is what the run shows of itself, and the state that follows from it. The
-// sample is complete but for its status.
+// work is what the run shows of itself, and the facts of its state. The sample is complete but for its status.
 func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	sample := monitor.Sample{At: time.Now(), Unfinished: o.unfinished.Load()}
 	r := o.running.Load()
@@ -50,7 +49,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 		return sample, monitor.Facts{}
 	}
 	now := r.Status()
-	read := now.Stream
+	read := now.Stream // the shards of other processes included: that no process reads one, each of them shows
 	sample.Stream, sample.Engine, sample.Read, sample.Budget, sample.Rules = read, now.Engine, now.Read, now.Budget, r.RuleStats()
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
@@ -72,7 +71,6 @@ func (o *overseer) isThrottled(throttles int64, now time.Time) bool {
 	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
 }
 
-// sample is how things are now.
 func (o *overseer) sample() monitor.Sample {
 	sample, facts := o.work()
 	sample.Status = o.holder.Status(facts, sample.At)
@@ -82,7 +80,6 @@ func (o *overseer) sample() monitor.Sample {
 	return sample
 }
 
-// watch looks at the state until ctx ends, and says what changes.
 func (o *overseer) watch(ctx context.Context) {
 	for pace.Sleep(ctx, watchInterval) == nil {
 		o.look()
@@ -114,7 +111,6 @@ func (o *overseer) look() {
 	o.logger.Log(context.Background(), level, "state", attributes...)
 }
 
-// watchUnfinished reads the state table until ctx ends, for metrics.
 func (o *overseer) watchUnfinished(ctx context.Context) {
 	for {
 		wait := unfinishedSoon
@@ -173,8 +169,7 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 	}, nil
 }
 
-// ended says why there is nothing more to be done, until a person who watches
-// the state stops the process: a supervisor that starts it again and again
+// ended says why there is nothing more to be done until a person stops the process: a supervisor that starts it again and again
 // would show nothing but restarts.
 func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {
 	o.holder.End(monitor.State(ended.State), ended.Remedy)

@@ -1,6 +1,5 @@
-// Package follow is what `run` does beside the library's Follow: it shows how far a run is, tells its
-// state to the log, to metrics and to readiness, and says how it ended. It imports session, report, the
-// library and internal/monitor.
+// Package follow is what `run` does beside the library's Follow: it shows how far a run is, tells its state to the log, to
+// metrics and to readiness, and says how it ended. It imports session, report, the library and internal/monitor.
 package follow
 
 import (

@@ -1,5 +1,5 @@
-// Package followed finds out whether and how a table is followed, from the lease rows, the stream and
-// Lambda's event source mappings; internal/health judges what it finds. It imports environment and writes nothing.
+// Package followed finds out how a table is followed, from the lease rows, the stream and Lambda's event source mappings;
+// internal/health judges what it finds. It imports environment and writes nothing.
 package followed
 
 import (
@@ -37,8 +37,7 @@ const (
 	ownersTime = 2 * dynamill.LeaseTermDefault
 )
 
-// Look finds out how a table is followed. Looks that follow one another share what the
-// lease rows said before, so only the first one waits for owners to renew their leases.
+// Look finds out how a table is followed. Only the first of several looks waits for owners to renew their leases.
 type Look struct {
 	Env    *environment.Environment
 	LagMax time.Duration
@@ -127,7 +126,6 @@ func anyAlive(owners []health.Owner) bool {
 	return slices.ContainsFunc(owners, func(o health.Owner) bool { return !o.Silent })
 }
 
-// readBacklog finds out what waits in the stream.
 func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, rows []leases.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, backlogTime)
 	defer cancel()
@@ -207,8 +205,7 @@ const (
 	mappingsMax   = 100 // of one stream, which Lambda lets two functions read at once
 )
 
-// functionsOf lists the Lambda functions that are mapped to a stream. If Lambda refuses to list them, the
-// result gives the reason.
+// functionsOf lists the Lambda functions that are mapped to a stream, or gives the reason why Lambda did not.
 func functionsOf(ctx context.Context, env *environment.Environment, streamARN string) (found health.Functions) {
 	if streamARN == "" || !asksLambda(env) {
 		return found

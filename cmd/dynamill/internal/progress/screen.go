@@ -130,7 +130,6 @@ const (
 	logInterval    = 10 * time.Second       // of the log line elsewhere
 )
 
-// show shows a command's states until ctx ends.
 func show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) {
 	interval := logInterval
 	if screen.terminal {

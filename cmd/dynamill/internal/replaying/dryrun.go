@@ -18,10 +18,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// examplesMax is how many examples of each rule a dry run shows.
 const examplesMax = 3
 
-// rulePreview is what a replay would change of one rule.
 type rulePreview struct {
 	Rule       string   `json:"rule"`
 	Changes    int64    `json:"changes"`

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
-// watch holds how far a replay is.
 type watch struct {
 	*replayer
 
@@ -22,7 +21,6 @@ type watch struct {
 	items map[string]int64 // looked at in each pass, by all processes
 }
 
-// note takes what the replay reports.
 func (w *watch) note(p replay.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +53,6 @@ type state struct {
 	work  report.EngineWork
 }
 
-// shown is the state for the terminal and the log.
 func (v state) shown() progress.State {
 	if v.Pass == "" {
 		return progress.State{Message: "replaying", Phase: "looking what there is to do"}

@@ -47,7 +47,6 @@ func Run(ctx context.Context, out *output.Output, s *settings.Settings, options 
 	return err
 }
 
-// replayer is one call of `replay`.
 type replayer struct {
 	*session.Session
 	options Options
@@ -132,7 +131,6 @@ func (r *replayer) keys() replay.KeyNames {
 	return replay.KeyNames{Partition: r.Set.Table.PartitionKey, Sort: r.Set.Table.SortKey}
 }
 
-// failure turns the end of a replay into the sentence to be read.
 func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
 		return fmt.Errorf("stopped after %s: the same command goes on from there", printable.Counted(totals.Items, "item"))
@@ -205,7 +203,6 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	return cmp.Or(settings.CheckRates(o.Budget, o.ReadRateMax), o.checkFrom())
 }
 
-// fromFile is how --from begins where it names a list of keys.
 const fromFile = FromKeys + "//"
 
 // source divides --from into what it begins with and the place behind it.

@@ -59,7 +59,6 @@ type taskStatus struct {
 	Since    string `json:"since"` // "" if the row does not say
 }
 
-// budgetWait is some work of a process that waits for its budget.
 type budgetWait struct {
 	Work           string `json:"work"`
 	Since          string `json:"since"`
@@ -95,8 +94,7 @@ type Shard struct {
 	looked bool // the lag is that of the stream behind the checkpoint, not of the row alone
 }
 
-// newShardStatus is what a row says at a moment. What the owner has done since
-// its last write it does not say.
+// newShardStatus is what a row says at a moment. What the owner has done since its last write it does not say.
 func newShardStatus(l leases.Lease, now time.Time) Shard {
 	s := Shard{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Newest: output.Time(l.Newest)}
 	switch {
@@ -207,8 +205,7 @@ func (s *Report) registeredRules() (n int) {
 	return n
 }
 
-// summary says in one line whether all rules are live, and what is not. Whether a process follows the
-// table is the first line's matter.
+// summary says in one line whether all rules are live, and what is not. The first line says how the table is followed.
 func (s *Report) summary() string {
 	waiting := 0
 	for _, r := range s.Rules {
@@ -252,7 +249,6 @@ type healthStatus struct {
 	Shards           []shardBacklogStatus `json:"shards"`
 }
 
-// shardBacklogStatus is what waits in one shard.
 type shardBacklogStatus struct {
 	Shard   string `json:"shard"`
 	Waiting int    `json:"waiting"`
@@ -294,8 +290,7 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 	return s
 }
 
-// correct sets right what the rows say with what was seen of the stream and of the owners: a row
-// keeps its owner, and the lag at the owner's last write, when that process is dead.
+// correct sets right what the rows say of dead owners with what was seen of the stream and of the owners.
 func (s *Leases) correct(shards []shardBacklogStatus, owners []health.Owner) {
 	for i := range s.Shards {
 		row := &s.Shards[i]
@@ -319,7 +314,6 @@ type recordedMissing struct {
 	text string
 }
 
-// recordedMissingOf are the rows of the state table, by rule.
 func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
 	all := []recordedMissing{}
 	for _, r := range rows {

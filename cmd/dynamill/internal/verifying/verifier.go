@@ -50,7 +50,6 @@ func (r *verification) breakOff(ctx context.Context, env *environment.Environmen
 	return env.Classify(fmt.Errorf("verifying table %q: %w", env.Table, env.ExplainLostState(ctx, err)))
 }
 
-// judge wires everything together.
 func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.Summary, error) {
 	options := r.options
 	audit, err := projections.OpenAudit(ctx, w.AuditConfig(options.Rules))
@@ -141,7 +140,6 @@ func unappliedStream(ctx context.Context, env *environment.Environment, keys rul
 	}, nil
 }
 
-// checkpointsOf are the checkpoints of one stream's shards.
 func checkpointsOf(rows []leases.Lease, stream string) map[string]verify.Checkpoint {
 	found := map[string]verify.Checkpoint{}
 	for _, l := range rows {

@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/cenkalti/backoff/v4"
 )
 
 // Class is what an error asks for.
@@ -82,7 +84,6 @@ func ofNetwork(err error) bool {
 	return errors.As(err, new(net.Error)) && !(ofName && lookup.IsNotFound)
 }
 
-// tooLarge reports whether an endpoint refused a request by its size alone.
 func tooLarge(err error) bool {
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	return ok && response.HTTPStatusCode() == http.StatusRequestEntityTooLarge
@@ -126,4 +127,26 @@ func Load(err error) (conflict, throttled bool) {
 		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(some, code) })
 	}
 	return among(conflictCodes), among(throttleCodes)
+}
+
+// The pauses between two tries grow from the first to the last, with jitter.
+const (
+	PauseFirst = 25 * time.Millisecond
+	PauseLast  = 2 * time.Second
+)
+
+// Persist calls f until it succeeds, fails for good, the context ends, or the time
+// is over. These tries come beside those of the AWS SDK itself.
+func Persist[T any](ctx context.Context, atMost time.Duration, f func() (T, error)) (T, error) {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(PauseFirst), backoff.WithMaxInterval(PauseLast), backoff.WithMaxElapsedTime(atMost))
+	return backoff.RetryWithData(func() (out T, err error) {
+		if ctx.Err() != nil {
+			return out, backoff.Permanent(ctx.Err()) // not its cause: callers ask for context.Canceled
+		}
+		if out, err = f(); err != nil && !Passes(err) {
+			return out, backoff.Permanent(err)
+		}
+		return out, err
+	}, backoff.WithContext(policy, ctx))
 }
