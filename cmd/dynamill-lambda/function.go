@@ -31,7 +31,6 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return answer, remedied(err)
 }
 
-// newFunction makes the function ready for its first invocation.
 func newFunction(ctx context.Context, s settings, logger *slog.Logger, metrics io.Writer) (*function, error) {
 	cfg, err := s.handlerConfig(ctx, logger, metrics)
 	if err != nil {
@@ -44,7 +43,6 @@ func newFunction(ctx context.Context, s settings, logger *slog.Logger, metrics i
 	return &function{handler}, nil
 }
 
-// handlerConfig makes the settings those of a handler.
 func (s *settings) handlerConfig(ctx context.Context, logger *slog.Logger, metrics io.Writer) (dynamill.HandlerConfig, error) {
 	found, err := loadAWS(ctx, logger)
 	if err != nil {

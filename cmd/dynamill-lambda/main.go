@@ -1,6 +1,5 @@
-// Command dynamill-lambda is dynamill as a function of AWS Lambda: the
-// executable `bootstrap` of the runtime provided.al2023. docs/lambda.md says how
-// it is deployed and set up.
+// Command dynamill-lambda is dynamill as a function of AWS Lambda: the executable `bootstrap` of the runtime provided.al2023.
+// docs/lambda.md says how it is deployed and set up.
 //
 // It gives the library's handler (dynamill.NewHandler) its settings from environment variables, and holds
 // no logic of its own: where the rules come from (rulefile.go), in which words a remedy is said (remedy.go),
@@ -22,8 +21,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// initTimeout leaves Lambda's own limit of ten seconds (Lambda developer guide,
-// "Lambda execution environment") the time to report what went wrong.
+// initTimeout leaves time to report an error within Lambda's ten seconds (Lambda developer guide, "Lambda execution environment").
 const initTimeout = 9 * time.Second
 
 func main() {
@@ -44,7 +42,6 @@ func main() {
 	lambda.Start(f)
 }
 
-// start makes the function ready for its first invocation.
 func start(s settings, logger *slog.Logger) (f *function, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -61,8 +58,7 @@ func start(s settings, logger *slog.Logger) (f *function, err error) {
 	return f, err
 }
 
-// failInit says, in one line of the log and to Lambda, why no invocation can be
-// taken, and ends the process. Lambda starts another one with the next attempt.
+// failInit says, to the log and to Lambda, why no invocation can be taken, and ends the process.
 func failInit(runtimeAPI string, logger *slog.Logger, err error) {
 	logger.Error("the function cannot start", "error", err.Error())
 	if err := reportInit(runtimeAPI, err); err != nil {
@@ -71,8 +67,7 @@ func failInit(runtimeAPI string, logger *slog.Logger, err error) {
 	os.Exit(1)
 }
 
-// newLogger logs JSON, which CloudWatch Logs Insights finds fields in, and which
-// does no harm to a terminal that shows it.
+// newLogger logs JSON, which CloudWatch Logs Insights finds fields in, and which does no harm to a terminal that shows it.
 func newLogger(out io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(printable.NewJSONWriter(out), &slog.HandlerOptions{Level: level}))
 }

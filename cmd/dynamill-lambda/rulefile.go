@@ -22,9 +22,8 @@ const parameterPrefix = "ssm:"
 // ruleFileMax bounds what is read from S3: far above any rule file, far below the function's memory.
 const ruleFileMax = 4 << 20
 
-// loadRules reads and compiles the rules that DYNAMILL_RULES names: the text
-// itself if it has a line break, an object in S3, a parameter of Systems Manager,
-// or a file of the package.
+// loadRules reads and compiles the rules that DYNAMILL_RULES names: the text itself if it has a line break, an object in S3,
+// a parameter of Systems Manager, or a file of the package.
 func (s *settings) loadRules(ctx context.Context, cfg aws.Config) (*rules.Set, error) {
 	var text []byte
 	var err error

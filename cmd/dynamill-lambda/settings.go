@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// settings are what the function is told by its environment variables.
 type settings struct {
 	rules             string // DYNAMILL_RULES: see loadRules
 	table, stateTable string // DYNAMILL_TABLE, DYNAMILL_STATE_TABLE

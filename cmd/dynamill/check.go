@@ -16,7 +16,7 @@ func (a *app) checkCommand() *cobra.Command {
 		// A table of the environment or a file does not make check connect.
 		return preview.Check(cmd.Context(), &a.out, &a.settings, a.typed["table"])
 	})
-	command.ValidArgsFunction = filesOf("yaml", "yml")
+	command.ValidArgsFunction = offer(filesOf, "yaml", "yml")
 	return command
 }
 
@@ -30,4 +30,10 @@ func (a *app) nameRules(args []string) error {
 	}
 	a.settings.Rules = args[0]
 	return nil
+}
+
+func (a *app) planCommand() *cobra.Command {
+	return newCommand("plan", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return preview.ShowPlan(cmd.Context(), &a.out, &a.settings)
+	})
 }

@@ -32,22 +32,17 @@ const (
 // A completion returns the words that a shell offers. If it fails, it returns none and prints nothing.
 type completion = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// filesOf completes with files of these endings.
-func filesOf(endings ...string) completion {
-	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
-}
+const (
+	choice     = cobra.ShellCompDirectiveNoFileComp       // of a few values
+	beginnings = choice | cobra.ShellCompDirectiveNoSpace // values some of which are only the beginning of one
+	filesOf    = cobra.ShellCompDirectiveFilterFileExt    // with these endings
+	folders    = cobra.ShellCompDirectiveFilterDirs
+	anyFile    = cobra.ShellCompDirectiveDefault
+)
 
-// folders completes with folders.
-var folders = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-
-// choice completes with the values of a flag that takes one of a few.
-func choice(values ...string) completion {
-	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-}
-
-// beginnings completes with values some of which are only the beginning of one.
-func beginnings(values ...string) completion {
-	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+// offer completes with values that are always the same.
+func offer(directive cobra.ShellCompDirective, values ...string) completion {
+	return cobra.FixedCompletions(values, directive)
 }
 
 func (a *app) completionCommand() *cobra.Command {
@@ -80,7 +75,6 @@ func (a *app) completionCommand() *cobra.Command {
 	return command
 }
 
-// addFlagCompletions registers a completion for every flag.
 func (a *app) addFlagCompletions(root *cobra.Command) {
 	for _, cmd := range commandline.Commands(root) {
 		register := func(flag *pflag.Flag) {
@@ -101,26 +95,26 @@ func (a *app) flagCompletion(flag *pflag.Flag) completion {
 	case "rule":
 		return a.offering(a.ruleNames)
 	case "log-level":
-		return choice("debug", "info", "warn", "error")
+		return offer(choice, "debug", "info", "warn", "error")
 	case "color":
-		return choice(output.ColorAuto, output.ColorAlways, output.ColorNever)
+		return offer(choice, output.ColorAuto, output.ColorAlways, output.ColorNever)
 	case "arch":
-		return choice("arm64", "x86_64")
+		return offer(choice, "arm64", "x86_64")
 	case "endpoint":
-		return choice("http://localhost:8000")
+		return offer(choice, "http://localhost:8000")
 	case "from":
-		return beginnings(replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys+"//",
+		return offer(beginnings, replaying.FromScan, replaying.FromExport, replaying.FromS3, replaying.FromArchive, replaying.FromKeys+"//",
 			replaying.FromKeys+"-", replaying.FromParked)
 	case "rules-from":
-		return beginnings(template.RulesInZip, template.RulesInline, "s3://", "ssm:")
+		return offer(beginnings, template.RulesInZip, template.RulesInline, "s3://", "ssm:")
 	case "rules", "former-rules", commandline.ConfigurationFlag:
-		return filesOf("yaml", "yml")
+		return offer(filesOf, "yaml", "yml")
 	}
 	switch value, _ := pflag.UnquoteUsage(flag); value {
 	case "folder":
-		return folders
+		return offer(folders)
 	case "file", "zip":
-		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault) // any file
+		return offer(anyFile)
 	}
 	return cobra.NoFileCompletions
 }
@@ -129,12 +123,12 @@ func (a *app) flagCompletion(flag *pflag.Flag) completion {
 func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args []string) []string) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if commandline.Configure(cmd, os.Getenv) != nil || a.checkOptions() != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, choice
 		}
 		ctx, end := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer end()
 		a.out.Stderr = printable.NewWriter(io.Discard)
-		return commandline.Offered(find(ctx, cmd, args), typed), cobra.ShellCompDirectiveNoFileComp
+		return commandline.Offered(find(ctx, cmd, args), typed), choice
 	}
 }
 
@@ -147,7 +141,6 @@ func (a *app) tableNames(ctx context.Context, _ *cobra.Command, _ []string) []st
 	return env.TableNames(ctx, completionsMax)
 }
 
-// ruleNames are the names of the rule file.
 func (a *app) ruleNames(context.Context, *cobra.Command, []string) []string {
 	set, err := a.settings.Load()
 	if err != nil {

@@ -12,17 +12,14 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/story"
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	names := demo.Names()
 	command := newCommand("demo", commandline.Arguments(0, 1), func(cmd *cobra.Command, args []string) error {
-		example := demo.Default
-		if len(args) == 1 {
-			example = args[0]
-		}
-		if !slices.Contains(names, example) {
-			return ending.Invalid("there is no example %q: choose one of %s", example, strings.Join(names, ", "))
+		example := strings.Join(args, "") // "" is the default
+		if example != "" && !slices.Contains(story.Names(), example) {
+			return ending.Invalid("there is no example %q: choose one of %s", example, strings.Join(story.Names(), ", "))
 		}
 		err := demo.Run(cmd.Context(), example, printable.Under(a.out.Stdout), a.out.Coloured(a.out.Stdout)) // it escapes what it shows itself
 		switch {
@@ -33,6 +30,6 @@ func (a *app) demoCommand() *cobra.Command {
 		}
 		return nil
 	})
-	command.ValidArgs = names
+	command.ValidArgs = story.Names()
 	return command
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
 )
 
@@ -143,9 +143,9 @@ func TestCheckTellsWhatIsLost(t *testing.T) {
 	// A state table of less than a day: the stream still holds all since then.
 	w.expectCheck("without a lease table", ending.ExitFailed, "nothing runs: there is no lease table "+w.leaseTableName())
 	w.drain()
-	w.dropTable(w.table + settings.StateSuffix)
+	w.dropTable(w.table + following.StateSuffix)
 	line := w.expectCheck("without a state table", ending.ExitFailed,
-		"records lost: the state table "+w.table+settings.StateSuffix+" is missing")
+		"records lost: the state table "+w.table+following.StateSuffix+" is missing")
 	expectParts(t, line, "delete the lease table", "Starting over")
 	code, stdout, stderr := w.call("status")
 	if code != ending.ExitEnvironment || stdout != "" || !strings.Contains(stderr, "records lost: ") {

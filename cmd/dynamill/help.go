@@ -8,14 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/demo"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/story"
 )
 
 //go:embed help.txt
 var helpFile string
 
 var helpTexts = template.Must(template.New("").Funcs(template.FuncMap{
-	"examples": func() string { return strings.Join(demo.Names(), ", ") },
+	"examples": func() string { return strings.Join(story.Names(), ", ") },
 }).Parse(helpFile))
 
 // helpText returns a text of help.txt. An unknown name panics; the tests make every command.
@@ -65,11 +66,10 @@ func helpCommand() *cobra.Command {
 	return command
 }
 
-// completeCommands offers the commands below those that are typed.
 func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, choice
 	}
 	var names []cobra.Completion
 	for _, sub := range found.Commands() {
@@ -77,5 +77,21 @@ func completeCommands(cmd *cobra.Command, args []string, typed string) ([]cobra.
 			names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, choice
+}
+
+func (a *app) docsCommand() *cobra.Command {
+	group := newGroup("docs")
+	for _, form := range []commandline.PageForm{commandline.ManPages, commandline.MarkdownPages} {
+		command := newCommand("docs "+form.Name, commandline.Arguments(1, 1), func(cmd *cobra.Command, args []string) error {
+			written, err := form.WriteAll(cmd.Root(), args[0], helpText("exit codes"))
+			if err == nil {
+				a.out.Print("%s written to %s\n", printable.Counted(written, "page"), args[0])
+			}
+			return err
+		})
+		command.ValidArgsFunction = offer(folders)
+		group.AddCommand(command)
+	}
+	return group
 }

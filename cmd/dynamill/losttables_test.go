@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
 )
 
 func (w *world) exists(name string) bool {
@@ -45,8 +45,8 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 		t.Errorf("plan after that: %s", stdout)
 	}
 
-	w.dropTable(w.table + settings.StateSuffix)
-	lost = "the state table " + w.table + settings.StateSuffix + " was deleted"
+	w.dropTable(w.table + following.StateSuffix)
+	lost = "the state table " + w.table + following.StateSuffix + " was deleted"
 	if code, stdout, stderr := w.call("plan"); code != ending.ExitDone || !strings.Contains(stdout, lost) ||
 		strings.Contains(stdout, "carried out by") {
 		t.Errorf("plan without the state table: exit code %d\n%s%s", code, stdout, stderr)
@@ -57,7 +57,7 @@ func TestDeletedTablesAreNamed(t *testing.T) {
 		if code != ending.ExitEnvironment || !strings.Contains(stderr, lost) || !strings.Contains(stderr, w.leaseTableName()) {
 			t.Errorf("%v without the state table: exit code %d\n%s", args, code, stderr)
 		}
-		if w.exists(w.table + settings.StateSuffix) {
+		if w.exists(w.table + following.StateSuffix) {
 			t.Fatalf("%v made the deleted state table anew", args)
 		}
 	}
@@ -84,7 +84,7 @@ func TestStateTableOfAnotherFormatIsRefused(t *testing.T) {
 	w.drain()
 	w.expectTrue()
 
-	state := w.table + settings.StateSuffix
+	state := w.table + following.StateSuffix
 	_, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &state, Key: keyOf("registry", "table"),
 		UpdateExpression: ptr("SET #f = :f"), ExpressionAttributeNames: map[string]string{"#f": "format"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":f": &types.AttributeValueMemberN{Value: "4711"}}})

@@ -1,9 +1,9 @@
 // Command dynamill keeps derived data in a DynamoDB single table true.
 //
-// It has one file for each command: flags and wiring. What --help says stands in help.txt. What a command does lives in
-// the rooms below internal, which a test can call without a process. It may import every room; nothing imports it. Results
-// go to standard output, progress and logs to standard error, and the exit code says what kind of ending it
-// was (internal/ending).
+// Its files hold the commands' flags and wiring: plan beside check, docs beside help, every other command in a file of its
+// own. What --help says stands in help.txt. What a command does lives in the rooms below internal, which a test can call
+// without a process. It may import every room; nothing imports it. Results go to standard output, progress and logs to
+// standard error, and the exit code says what kind of ending it was (internal/ending).
 package main
 
 import (
@@ -27,7 +27,6 @@ func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{settings: settings.Settings{Stdin: stdin}, out: output.Output{Stdout: printable.NewWriter(stdout),
 		Stderr: printable.NewWriter(stderr)}}
@@ -41,8 +40,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if err == nil {
 		return ending.ExitDone
 	}
-	var known *ending.Failure
-	if !app.started && !errors.As(err, &known) {
+	if !app.started && !errors.As(err, new(*ending.Failure)) {
 		err = commandline.RefusedLine(ending.LaidOut{Err: err}) // cobra refused the command line itself
 	}
 	return app.out.Report(err)
@@ -69,7 +67,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(commandline.FlagError)
 	commandline.RefuseHelp(root, &a.refusedHelp)
 	root.SetHelpCommand(help)
-	addVersionFlag(root)
+	root.Version = currentBuild().Text()
+	root.SetVersionTemplate("{{.Version}}")
 	a.addOptions(root.PersistentFlags())
 	a.addFlagCompletions(root)
 	return root
@@ -89,7 +88,6 @@ func (a *app) start(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// addOptions adds the flags that mean the same in every command.
 func (a *app) addOptions(flags *pflag.FlagSet) {
 	s, o := &a.settings, &a.out
 	flags.String(commandline.ConfigurationFlag, "",
@@ -109,5 +107,4 @@ func (a *app) addOptions(flags *pflag.FlagSet) {
 			"each for itself")
 }
 
-// checkOptions refuses values that no command could use.
 func (a *app) checkOptions() error { return cmp.Or(a.out.Check(), a.settings.Check()) }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -68,7 +68,7 @@ func TestAPlanOfAFreshTableSaysWhatSeedingCosts(t *testing.T) {
 	w.put(community()...)
 	code, stdout, stderr := w.call("plan")
 	for _, want := range []string{"nothing has run on this table yet",
-		"creates " + w.table + settings.StateSuffix + " and " + w.leaseTableName(),
+		"creates " + w.table + following.StateSuffix + " and " + w.leaseTableName(),
 		fmt.Sprintf("it reads %d items", len(community())), "write units", "added"} {
 		if code != ending.ExitDone || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, lacks %q:\n%s%s", code, want, stdout, stderr)
@@ -80,7 +80,7 @@ func TestAPlanOfAFreshTableSaysWhatSeedingCosts(t *testing.T) {
 	if p.Seed == nil || p.Seed.Sampled != int64(len(community())) || p.Seed.WriteUnits == 0 || !p.Replay {
 		t.Errorf("as JSON: %s", stdout)
 	}
-	if w.exists(w.table+settings.StateSuffix) || w.exists(w.leaseTableName()) {
+	if w.exists(w.table+following.StateSuffix) || w.exists(w.leaseTableName()) {
 		t.Error("plan made a table")
 	}
 	w.drain()

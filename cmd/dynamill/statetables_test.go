@@ -10,7 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
 )
 
 const wordCountRules = `version: 1
@@ -33,7 +33,7 @@ func TestTwoStateTablesEachDrainEveryRecord(t *testing.T) {
 	other.rules = filepath.Join(t.TempDir(), "other.yaml")
 	other.useRules(wordCountRules)
 	otherState := w.table + "-team2"
-	w.deleteAfterwards(otherState, otherState+settings.LeasesSuffix)
+	w.deleteAfterwards(otherState, otherState+following.LeaseSuffix)
 
 	w.put(item("POST#1", "METADATA"))
 	w.drain()
@@ -53,7 +53,7 @@ func TestTwoStateTablesEachDrainEveryRecord(t *testing.T) {
 	w.expect(map[string]string{"POST#1 METADATA commentCount": "5", "POST#1 METADATA longComments": "2"})
 
 	code, stdout, stderr := other.call("status", "--state-table", otherState)
-	if code != ending.ExitDone || !strings.Contains(stdout, "shards in lease table "+otherState+settings.LeasesSuffix) {
+	if code != ending.ExitDone || !strings.Contains(stdout, "shards in lease table "+otherState+following.LeaseSuffix) {
 		t.Errorf("status: exit code %d, want it to name the lease table of its state table\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = other.call("verify", "--state-table", otherState)

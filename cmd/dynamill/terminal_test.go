@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
 )
 
@@ -192,12 +192,12 @@ func (w *world) read(file string) string {
 // hostileDrift makes what is derived wrong, in ways that no record tells of.
 func (w *world) hostileDrift() {
 	w.t.Helper()
-	rows, err := w.scan(w.table + settings.StateSuffix)
+	rows, err := w.scan(w.table + following.StateSuffix)
 	w.must(err)
 	forgotten := 0
 	for _, row := range rows {
 		if pk := row["pk"].Text(); strings.HasPrefix(pk, "i/") || strings.HasPrefix(pk, "ref/") {
-			w.forget(w.table+settings.StateSuffix, pk, row["sk"].Text())
+			w.forget(w.table+following.StateSuffix, pk, row["sk"].Text())
 			forgotten++
 		}
 	}

@@ -21,7 +21,6 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// currentBuild reads the build from the binary.
 func currentBuild() build {
 	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -43,10 +42,7 @@ func currentBuild() build {
 }
 
 // Text is the line for people.
-func (b build) Text() string { return b.words() + "\n" }
-
-// words is the line without its end.
-func (b build) words() string {
+func (b build) Text() string {
 	text := "dynamill " + b.Version
 	if b.Revision != "" {
 		text += " " + b.Revision
@@ -54,13 +50,7 @@ func (b build) words() string {
 	if b.Modified {
 		text += " (modified)"
 	}
-	return text + " " + b.Go + " " + b.Platform
-}
-
-// addVersionFlag makes --version say what the command says.
-func addVersionFlag(root *cobra.Command) {
-	root.Version = currentBuild().words()
-	root.SetVersionTemplate("{{.Version}}\n")
+	return text + " " + b.Go + " " + b.Platform + "\n"
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -22,8 +22,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/follow"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -107,7 +107,7 @@ func (w *world) createTable(view types.StreamViewType, partition, sort change.Ki
 	}
 	_, err := w.client.CreateTable(w.t.Context(), in)
 	w.must(err)
-	w.deleteAfterwards(w.table, w.table+settings.StateSuffix, w.leaseTableName())
+	w.deleteAfterwards(w.table, w.table+following.StateSuffix, w.leaseTableName())
 }
 
 // deleteAfterwards deletes tables when the test ends, if they are there by then.
@@ -125,7 +125,7 @@ func (w *world) deleteAfterwards(tables ...string) {
 
 // leaseTableName names the lease table beside the default state table.
 func (w *world) leaseTableName() string {
-	return w.table + settings.StateSuffix + settings.LeasesSuffix
+	return w.table + following.StateSuffix + following.LeaseSuffix
 }
 
 func (w *world) must(err error) {

@@ -1,7 +1,5 @@
-// Package awserror turns errors of AWS calls into plain words: the call that
-// failed, the table or object it was for, the cause, the remedy, and the raw text
-// last. It decides by error types and codes, never by message texts: those differ
-// between AWS and the emulators. It imports no other room.
+// Package awserror turns errors of AWS calls into plain words: the call, its table or object, the cause, the remedy, and the raw
+// text last. It decides by error types and codes: message texts differ between AWS and the emulators. It imports no other room.
 package awserror
 
 import (
@@ -10,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,8 +25,7 @@ type Place struct {
 	Endpoint string // "" for AWS's own
 }
 
-// callError adds the subject of the call and its place to an error of the SDK. It
-// leaves the text of the error as it is.
+// callError adds the subject of the call and its place to an error of the SDK, without a word.
 type callError struct {
 	error
 	subject string
@@ -78,7 +76,6 @@ func subjectOf(parameters any) string {
 	return ""
 }
 
-// field is a text that an input of the SDK may have.
 func field(parameters any, name string) string {
 	v := reflect.Indirect(reflect.ValueOf(parameters))
 	if v.Kind() != reflect.Struct {
@@ -105,15 +102,14 @@ func transactionTables(items []types.TransactWriteItem) (names []string) {
 func tables(names []string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
 	noun := "table "
 	if len(names) > 1 {
 		noun = "tables "
 	}
-	return noun + strings.Join(quoted, " and ")
+	for i, name := range names {
+		names[i] = strconv.Quote(name)
+	}
+	return noun + strings.Join(names, " and ")
 }
 
 // streamOf names the stream of an ARN such as arn:aws:dynamodb:eu-west-1:1:table/app/stream/2026-01-01T00:00:00.000.

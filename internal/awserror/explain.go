@@ -30,30 +30,21 @@ func (e *Explained) Unwrap() error { return e.raw }
 // StopReading reports whether no retry can succeed, so that the stream reader stops.
 func (e *Explained) StopReading() bool { return e.Kind.Lasting() }
 
-// Explain turns an error that holds one of AWS, or of the way there, into plain
-// words. It returns nil for any other, and for a call that the caller itself
-// canceled. The words of the callers, which wrap the error, stay before them.
+// Explain turns an error that holds one of AWS, or of the way there, into plain words, behind those of the callers that wrap it.
+// It returns nil for any other, and for a call that the caller itself canceled.
 func Explain(err error, place Place) *Explained {
-	var told *Explained
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*Explained](err); ok {
 		return told
 	}
-	var (
-		api  smithy.APIError
-		call = callOf(err, place)
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &api):
-		return call.refused(err, api)
-	case errors.Is(err, context.Canceled):
+	switch api, refused := errors.AsType[smithy.APIError](err); {
+	case refused:
+		return callOf(err, place).refused(err, api)
+	case err == nil, errors.Is(err, context.Canceled):
 		return nil
 	}
-	return call.unanswered(err)
+	return callOf(err, place).unanswered(err)
 }
 
-// call is the request that failed.
 type call struct {
 	service, operation, subject string
 	place                       Place
@@ -62,12 +53,10 @@ type call struct {
 
 func callOf(err error, place Place) call {
 	c := call{subject: tables([]string{place.Table}), place: place}
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		c.service, c.operation, c.raw = operation.ServiceID, operation.OperationName, operation
 	}
-	var noted *callError
-	if errors.As(err, &noted) {
+	if noted, ok := errors.AsType[*callError](err); ok {
 		c.subject, c.place = cmp.Or(noted.subject, c.subject), noted.place
 	}
 	return c
@@ -75,12 +64,11 @@ func callOf(err error, place Place) call {
 
 // refused explains an answer of AWS that says no; nil for codes that are not known.
 func (c call) refused(err error, api smithy.APIError) *Explained {
-	var answer *smithyhttp.ResponseError
-	found := refusalOf(api.ErrorCode(), c.service)
-	switch {
+	answer, answered := errors.AsType[*smithyhttp.ResponseError](err)
+	switch found := refusalOf(api.ErrorCode(), c.service); {
 	case found != nil:
 		return c.explained(err, api, found.kind, found.cause, found.remedy)
-	case errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError:
+	case answered && answer.HTTPStatusCode() >= http.StatusInternalServerError:
 		return c.explained(err, api, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", answer.HTTPStatusCode()),
 			"start again")
 	case api.ErrorCode() == codeUnknown:
@@ -91,15 +79,8 @@ func (c call) refused(err error, api smithy.APIError) *Explained {
 
 // unanswered explains a request without an answer, or with one that is not of AWS.
 func (c call) unanswered(err error) *Explained {
-	var (
-		sending     *smithyhttp.RequestSendError
-		network     *net.OpError
-		lookup      *net.DNSError
-		decoding    *smithy.DeserializationError
-		certificate *tls.CertificateVerificationError
-	)
 	switch {
-	case errors.As(err, &certificate):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return c.explained(err, err, Unreachable, c.serverName()+" shows a certificate that is not trusted",
 			"check the address, or name the certificate of its authority with AWS_CA_BUNDLE")
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -107,16 +88,15 @@ func (c call) unanswered(err error) *Explained {
 			"check --endpoint: it may need http:// instead of https://")
 	case c.raw != nil && errors.Is(err, context.DeadlineExceeded):
 		return c.explained(err, err, Unreachable, c.serverName()+" did not answer {action} on {subject} in time", c.remedyOfPlace())
-	case errors.As(err, &lookup), errors.As(err, &network), errors.As(err, &sending):
+	case errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.OpError)), errors.As(err, new(*smithyhttp.RequestSendError)):
 		return c.explained(err, err, Unreachable, c.serverName()+" cannot be reached", c.remedyOfPlace())
-	case errors.As(err, &decoding):
+	case errors.As(err, new(*smithy.DeserializationError)):
 		return c.explained(err, err, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
 	}
 	return nil
 }
 
-// explained composes the sentence. The words with which callers wrapped the error of
-// the SDK stand around it: before it those that say what was being done.
+// explained composes the sentence, within the words with which callers wrapped the error of the SDK.
 func (c call) explained(err, inner error, kind Kind, cause, remedy string) *Explained {
 	if c.raw != nil {
 		inner = c.raw

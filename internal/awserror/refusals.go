@@ -118,7 +118,6 @@ var refusals = []refusal{
 		Trouble, "AWS itself failed at {action} on {subject} in {where}", "start again; https://health.aws.amazon.com lists outages"},
 }
 
-// refusalOf finds what a code means.
 func refusalOf(code, service string) *refusal {
 	for i, r := range refusals {
 		if slices.Contains(r.codes, code) && (r.service == "" || r.service == service) {

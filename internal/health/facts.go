@@ -83,12 +83,10 @@ type Remedies struct {
 	Skipped      string // for the row of a skipped shard
 }
 
-// enabled reports whether Lambda reads the stream for the function.
 func (f Function) enabled() bool {
 	return f.State == "Enabled" || f.State == "Enabling" || f.State == "Updating" || f.State == "Creating"
 }
 
-// fails reports whether the last invocation failed.
 func (f Function) fails() bool {
 	return f.enabled() && strings.HasPrefix(f.LastResult, problem)
 }

@@ -1,3 +1,6 @@
+// Package health decides how a table is followed: a worker or a function applies its stream, it is behind, nothing applies
+// it, or records are lost. It is pure: the caller hands over what it read as Facts, and Judge returns the state and the
+// sentence that people read. It imports no other room.
 package health
 
 import (
@@ -199,7 +202,6 @@ func (f Facts) judgeFunctions(h *Health) bool {
 // state table notes no time.
 const functionWaiting = "Lambda keeps its checkpoints to itself: the metric IteratorAge has the lag"
 
-// judgeNothing says that no worker and no function applies the stream.
 func (f Facts) judgeNothing(h *Health) {
 	h.State, h.Remedy, h.Since = NothingRuns, f.Remedies.Run, h.Waiting.Oldest
 	if !f.LeaseTable.There {
@@ -229,7 +231,6 @@ func (f Facts) judgeNothing(h *Health) {
 	h.Reason = strings.Join(parts, ", ") + f.functionsText()
 }
 
-// functionsText says what is known of functions that do not follow.
 func (f Facts) functionsText() string {
 	if f.Functions.Unknown != "" {
 		return ", Lambda functions were not looked for (" + f.Functions.Unknown + ")"
@@ -251,7 +252,6 @@ func (f Facts) newestDone() (newest time.Time) {
 	return newest
 }
 
-// waiting adds up the shards.
 func (f Facts) waiting() (w Waiting) {
 	w.Unknown = f.Stream.Unknown
 	for _, s := range f.Shards {
@@ -290,7 +290,6 @@ func (f Facts) rateText() string {
 	}
 }
 
-// lagText is the lag and what waits.
 func (w Waiting) lagText(lag time.Duration) string {
 	switch {
 	case w.Unknown != "":
@@ -316,5 +315,4 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// short rounds a duration to the second.
 func short(d time.Duration) string { return d.Round(time.Second).String() }

@@ -73,7 +73,6 @@ func (w *Watch) Look(now time.Time, rows []Row) {
 	w.looks++
 }
 
-// notePlace keeps how far a shard is applied, for its rate.
 func (w *Watch) notePlace(now time.Time, r Row) {
 	if r.Newest.IsZero() {
 		return

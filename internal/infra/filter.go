@@ -8,23 +8,17 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Bounds of the filters of one event source mapping (Lambda developer guide,
-// "Event filtering basics" and "Lambda quotas"). Five can be raised to ten on
-// request; what is made here must fit every account.
+// Bounds of the filters of one event source mapping (Lambda developer guide, "Event filtering basics" and "Lambda quotas").
+// Five can be raised to ten on request; what is made here must fit every account.
 const (
 	filtersMax     = 5
 	patternCharMax = 4096
 )
 
-// Filters returns the patterns of the event source mapping's filters: a record
-// that passes none of them concerns no rule. They are derived from the keys of
-// every entity that some rule reads or writes, and from keys alone: an
-// item's key never changes, while attributes differ between the old and the new
-// image, and a record that takes an item out of an entity matters as much as
-// one that brings it in. What rules write is included, so that the
-// record of an application's overwriting it arrives and it is put right.
-//
-// No pattern at all means no filter: every record may concern a rule.
+// Filters returns the patterns of the event source mapping's filters: a record that passes none of them concerns no rule. No
+// pattern at all means no filter. They are derived from the keys of every entity that some rule reads or writes, so that the
+// record of an application's write over derived data arrives, too. They are derived from keys alone: attributes differ between
+// the images, and a record that takes an item out of an entity matters as much as one that brings it in.
 func Filters(set *rules.Set) []string {
 	var shapes []keyFilter
 	for _, e := range set.Entities {
@@ -47,7 +41,6 @@ func Filters(set *rules.Set) []string {
 	return patterns
 }
 
-// concerned reports whether some rule reads or writes items of the entity.
 func concerned(e *rules.Entity) bool {
 	return len(e.Sources)+len(e.Displays)+len(e.Makers)+len(e.Parents)+len(e.Children) > 0 || e.Located
 }
@@ -78,8 +71,7 @@ func (t text) wanted() any {
 // anyOf are the things that a key may be; nil means anything, a number included.
 type anyOf []text
 
-// alternatives says what is asked of a key with this fixed text. A pattern
-// cannot ask for a beginning and an end at once: the beginning says more.
+// alternatives says what is asked of a key with this fixed text. A pattern cannot ask for a beginning and an end at once.
 func alternatives(k rules.KeyText) anyOf {
 	switch {
 	case k.Exact:
@@ -103,7 +95,6 @@ func (t text) covers(u text) bool {
 	return t == u
 }
 
-// takes reports whether every key that u takes is taken.
 func (a anyOf) takes(u text) bool {
 	return a == nil || slices.ContainsFunc(a, func(t text) bool { return t.covers(u) })
 }
@@ -131,8 +122,7 @@ func (a anyOf) with(b anyOf) anyOf {
 	})
 }
 
-// coarser takes more with fewer characters: the two neighbours with the longest
-// beginning in common become that beginning. Where none have one, anything goes.
+// coarser takes more with fewer characters: the two neighbours with the longest beginning in common become that beginning.
 func (a anyOf) coarser() anyOf {
 	at, most := -1, 0
 	for i := 1; i < len(a); i++ {
@@ -177,35 +167,28 @@ func (f keyFilter) with(g keyFilter) keyFilter {
 	return keyFilter{f.partition.with(g.partition), f.sort.with(g.sort)}
 }
 
-// anything is the weight of a part of a key that may be anything, in the
-// alternatives that it is worth when filters are compared.
+// anything is the weight of a part of a key that may be anything, in alternatives.
 const anything = 1000
 
-func (f keyFilter) weight() int {
-	count := func(a anyOf) int {
-		if a == nil {
-			return anything
-		}
-		return len(a)
+func (a anyOf) weight() int {
+	if a == nil {
+		return anything
 	}
-	return count(f.partition) * count(f.sort)
+	return len(a)
 }
 
-// excess is how many pairs of alternatives f and g take together as one filter
-// but not as two; 0 if merging them loses nothing.
+func (f keyFilter) weight() int { return f.partition.weight() * f.sort.weight() }
+
+// excess is how many pairs of alternatives f and g take together as one filter but not as two; 0 if merging loses nothing.
 func (f keyFilter) excess(g keyFilter) int {
-	switch {
-	case f.takesAll(g), g.takesAll(f):
-		return 0
-	case f.partition.takesAll(g.partition) && g.partition.takesAll(f.partition),
-		f.sort.takesAll(g.sort) && g.sort.takesAll(f.sort):
+	if f.takesAll(g) || g.takesAll(f) ||
+		f.partition.takesAll(g.partition) && g.partition.takesAll(f.partition) || f.sort.takesAll(g.sort) && g.sort.takesAll(f.sort) {
 		return 0
 	}
 	return max(1, f.with(g).weight()-f.weight()-g.weight())
 }
 
-// fewer merges filters: first those that lose nothing by it, then, while there
-// are more than most, the two that lose least.
+// fewer merges filters: first those that lose nothing by it, then, while there are more than most, the two that lose least.
 func fewer(filters []keyFilter, most int) []keyFilter {
 	filters = slices.Clone(filters)
 	lost := make([][]int, len(filters)) // by merging i with j < i
@@ -243,8 +226,7 @@ func fewer(filters []keyFilter, most int) []keyFilter {
 	return filters
 }
 
-// fit returns the pattern, and the filter made coarser until its pattern is
-// short enough. The part with more alternatives gives way first.
+// fit returns the filter and its pattern, made coarser until that is short enough. The part with more alternatives gives way.
 func (f keyFilter) fit(table rules.Table) (keyFilter, string) {
 	for {
 		text := f.pattern(table)

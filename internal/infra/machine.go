@@ -2,29 +2,21 @@ package infra
 
 import "time"
 
-// A replay's state machine (docs/replay.md, "On AWS's own engine"): it asks the
-// function what is to be done, has each piece worked off by an execution of its own,
-// and asks again, until nothing is left. templates/definition.json has it.
+// A replay's state machine (docs/replay.md, "On AWS's own engine"), which templates/definition.json has.
 //
-// It is of type STANDARD, and so are the executions of the pieces: EXPRESS ones end after
-// five minutes (Step Functions developer guide, "Choosing workflow type"). Pieces may fail,
-// however many: Next gives them out again, and fails if none is left but them. A piece's
-// execution has nothing to say, since the outputs of all together must fit into a state's,
-// and that of one that fails is all that is known of it, its input among it (Step Functions
-// developer guide, "ResultWriter (Map)"): so none fails that could end otherwise.
+// It is of type STANDARD, and so are the executions of the pieces: EXPRESS ones end after five minutes (Step Functions
+// developer guide, "Choosing workflow type"). Pieces may fail: Next gives them out again, and fails if none is left but them.
+// A piece's execution has no output, because the outputs of all together must fit into a state's (Step Functions developer
+// guide, "ResultWriter (Map)").
 //
-// Retries are told apart by error: what no retry helps (to agree to changed rules once
-// more would be to agree to what has come into force meanwhile); what Lambda has for a while
-// (Step Functions developer guide, "Handle transient Lambda service exceptions"); and
-// the rest, an invocation that was killed or ran out of time among them. An
-// invocation that answers starts the count anew.
+// Retries are told apart by error: what no retry helps (to agree to changed rules once more would be to agree to what has come
+// into force meanwhile); what Lambda has for a while (Step Functions developer guide, "Handle transient Lambda service
+// exceptions"); and the rest. An invocation that answers starts the count anew.
 //
-// The function is another one than the stream's: it needs more time for one
-// invocation and may scan. What keeps a replay from taking the concurrency that the
-// stream's function needs is the map's MaxConcurrency. No concurrency is reserved:
-// that would be taken from the account's other functions at all times, also while
-// nothing is replayed, and fails where less than 100 would be left to them (Lambda
-// developer guide, "Configuring reserved concurrency").
+// The function is another one than the stream's: it needs more time for one invocation and may scan. The map's MaxConcurrency
+// keeps a replay from taking the concurrency that the stream's function needs. No concurrency is reserved: that would be taken
+// from the account's other functions also while nothing is replayed, and fails where less than 100 would be left to them
+// (Lambda developer guide, "Configuring reserved concurrency").
 const (
 	replayTimeout = timeoutMax
 	// taskTimeout is for an invocation of which nothing is heard any more.

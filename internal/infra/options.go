@@ -19,12 +19,11 @@ import (
 type Options struct {
 	Table      string // the user's table; required
 	StateTable string // "" for Table with "-dynamill" behind it
-	// Code is, for SAM and Terraform, the path of the zip with the executable `bootstrap`
-	// and the rule file; "" for where `make lambda` leaves it. CloudFormation's is a parameter.
+	// Code is, for SAM and Terraform, the path of the zip with the executable `bootstrap` and the rule file; "" for where
+	// `make lambda` leaves it. CloudFormation's is a parameter.
 	Code      string
 	RulesFile string // name of the rule file in the zip; "" for dynamill.yaml
-	// RulesFrom is where the function reads its rules, and the permission for just
-	// that: s3://bucket/key, ssm:NAME, or the text of the rules, which has a line
+	// RulesFrom is where the function reads its rules: s3://bucket/key, ssm:NAME, or the text of the rules, which has a line
 	// break; "" for RulesFile in the zip.
 	RulesFrom string
 
@@ -37,17 +36,11 @@ type Options struct {
 	AlarmTopic      string        // ARN of the SNS topic that alarms go to; "" leaves it to a parameter
 	RetentionDays   int           // of the function's logs, one of the periods that CloudWatch offers; 0 for 30
 
-	// Former are the rules that these ones replace; nil for none. Until a replay is done with
-	// it, the function takes back what they have written, and needs their permissions.
-	Former *rules.Set
+	Former *rules.Set // rules that these ones replace: the function takes back what they wrote; nil for none
 
-	// Replay adds a state machine that replays the table, and a function that it calls.
-	Replay bool
-	// ReplayConcurrency is how many pieces of a replay are worked off at once: 1 to 1000; 0 for 16.
-	ReplayConcurrency int
-	// ReplayExports is where the exports lie that replays may read, s3://bucket or
-	// s3://bucket/prefix; "" for nowhere.
-	ReplayExports string
+	Replay            bool   // add a state machine that replays the table, and a function that it calls
+	ReplayConcurrency int    // pieces of a replay that are worked off at once: 1 to 1000; 0 for 16
+	ReplayExports     string // where the exports lie that replays may read, s3://bucket or s3://bucket/prefix; "" for nowhere
 
 	KeepStateTable bool // the state table exists and is left out of the template
 	NoBackups      bool // no point-in-time recovery of the state table
@@ -75,9 +68,7 @@ const (
 	windowMax                = 5 * time.Minute
 	parallelizationMax       = 10
 	functionNameMax          = 64
-	// replayConcurrencyMax is what an account's functions may take together, unless AWS
-	// was asked for more (Lambda developer guide, "Lambda quotas").
-	replayConcurrencyMax = 1000
+	replayConcurrencyMax     = 1000 // what an account's functions may take together, unless AWS was asked for more
 )
 
 var retentionPeriods = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
@@ -135,12 +126,9 @@ func wholeSeconds(d, least, most time.Duration) bool {
 	return d >= least && d <= most && d%time.Second == 0
 }
 
-// FunctionName is the state table's name as far as Lambda allows it: there are
-// no dots in a function's name, and at most 64 characters. What is cut or
-// replaced is made up for by a digest, so that two tables never share a function.
-func (o Options) FunctionName() string {
-	return functionNameOf(o.StateTable)
-}
+// FunctionName is the state table's name as far as Lambda allows it: a function's name has no dots, and at most 64 characters.
+// What is cut or replaced is made up for by a digest, so that two tables never share a function.
+func (o Options) FunctionName() string { return functionNameOf(o.StateTable) }
 
 // ReplayName is the name of the function that replays, and of the state machine that calls it.
 func (o Options) ReplayName() string { return functionNameOf(o.StateTable + "-replay") }

@@ -80,7 +80,6 @@ func plainJSON(values any) string {
 
 const lineMax = 110 // characters of a comment's line
 
-// comment writes a text as lines of a comment.
 func comment(depth int, text string) string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
@@ -97,7 +96,6 @@ func comment(depth int, text string) string {
 	return indent(2*depth, strings.Join(lines, "\n"))
 }
 
-// indent moves the lines of a text to the right.
 func indent(spaces int, text string) string {
 	pad := strings.Repeat(" ", spaces)
 	return pad + strings.ReplaceAll(text, "\n", "\n"+pad)
@@ -228,7 +226,6 @@ func hclText(text string) string {
 	return quoted(strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text))
 }
 
-// quoted is text in quotes as HCL reads it.
 func quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -16,7 +16,6 @@ const (
 	parameterPrefix = "ssm:"
 )
 
-// executable is what Lambda starts, under this name in the zip.
 const executable = "bootstrap"
 
 // What may be granted: nothing that a policy takes for a wildcard or a variable
@@ -72,7 +71,6 @@ func (o Options) checkRuleSource() error {
 	return nil
 }
 
-// checkExports reports a place of exports that could not be granted.
 func (o Options) checkExports() error {
 	if o.ReplayExports == "" {
 		return nil

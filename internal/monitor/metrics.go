@@ -1,10 +1,6 @@
 package monitor
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 const (
 	gauge   = prometheus.GaugeValue
@@ -12,22 +8,19 @@ const (
 )
 
 // collector makes one Sample a scrape, so that its numbers are of one moment.
-type collector struct {
-	take   func() Sample
-	lagMax time.Duration
-}
+type collector struct{ Config }
 
 // Describe implements prometheus.Collector. It names no metric beforehand: a scrape has those that are known.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s, w := c.take(), scrape{out}
+	s, w := c.Take(), scrape{out}
 	for _, state := range States() {
 		w.labelled(gauge, "dynamill_state", "1 for the state that the process is in, 0 for every other.", "state", string(state),
 			one(s.Status.State == state))
 	}
-	w.gauge("dynamill_ready", "1 if /readyz says yes.", one(len(s.notReady(c.lagMax)) == 0))
+	w.gauge("dynamill_ready", "1 if /readyz says yes.", one(len(s.notReady(c.LagMax)) == 0))
 	w.shards(s)
 	w.records(s)
 	w.unfinished(s)
@@ -45,11 +38,9 @@ func (w scrape) gauge(name, help string, value float64) {
 	w.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), gauge, value)
 }
 
-// labelled sends one value of a metric with a label. A value below 0 is not known, and left out.
+// labelled sends one value of a metric with a label.
 func (w scrape) labelled(kind prometheus.ValueType, name, help, label, of string, value float64) {
-	if value >= 0 {
-		w.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{label}, nil), kind, value, of)
-	}
+	w.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{label}, nil), kind, value, of)
 }
 
 func one(yes bool) float64 {
@@ -65,13 +56,14 @@ func (w scrape) shards(s Sample) {
 		s.Stream.OldestAge.Seconds())
 	w.gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
 		s.Stream.Lag.Seconds())
-	for _, shard := range s.Shards {
+	for _, shard := range s.Stream.Shards {
+		if !shard.Mine { // its own process knows better
+			continue
+		}
 		w.labelled(gauge, "dynamill_shard_oldest_unapplied_seconds",
 			"Age of the oldest record of a shard that is not applied; 0 when nothing waits.", "shard", shard.ID, shard.OldestAge.Seconds())
 		w.labelled(gauge, "dynamill_shard_lag_seconds",
 			"Age of what is applied of a shard that this process reads; 0 when nothing waits.", "shard", shard.ID, shard.Lag.Seconds())
-		w.labelled(gauge, "dynamill_shard_lag_records",
-			"Records of a shard that are not applied yet, where that is known.", "shard", shard.ID, float64(shard.LagRecords))
 	}
 	for status, n := range map[string]int{"open": s.Stream.Open, "waiting": s.Stream.Waiting, "finished": s.Stream.Finished} {
 		w.labelled(gauge, "dynamill_shards", "Shards: open are being read, waiting ones follow their parent, finished ones are done.",

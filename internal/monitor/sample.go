@@ -18,27 +18,16 @@ type Sample struct {
 	Read   int64 // records given to the engine; again after a failure, they count again
 	Budget projections.BudgetStats
 
-	Shards     []Shard                      // those of Stream, as this process knows them
 	Rules      []projections.RuleStats      // what was written for each rule
 	Entities   []projections.EntityMatches  // records of each entity's items
 	Missing    []projections.MissingTargets // items that do not exist at which sources point
 	Unfinished *projections.Unfinished      // what is set aside in the state table; nil until it was read
 }
 
-// Shard is how one shard stands.
-type Shard struct {
-	ID         string
-	Owner      string        // the worker that reads it; "" for none
-	Waits      bool          // for its parent: no process is to read it yet
-	Lag        time.Duration // negative where another process knows better
-	OldestAge  time.Duration // of the record that waits for the longest time; negative where another process knows better
-	LagRecords int64         // negative where it is not known: DynamoDB Streams does not tell
-}
-
 // unread are the shards that no process reads though one should.
 func (s Sample) unread() (ids []string) {
-	for _, shard := range s.Shards {
-		if shard.Owner == "" && !shard.Waits {
+	for _, shard := range s.Stream.Shards {
+		if shard.Owner == "" && !shard.Waiting {
 			ids = append(ids, shard.ID)
 		}
 	}

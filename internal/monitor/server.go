@@ -28,7 +28,7 @@ type Config struct {
 func Handler(cfg Config) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{cfg.Take, cfg.LagMax},
+		&collector{cfg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -46,7 +46,6 @@ func Handler(cfg Config) http.Handler {
 	return mux
 }
 
-// ready answers with the state, and with the reasons against it.
 func ready(w http.ResponseWriter, sample Sample, lagMax time.Duration) {
 	lines, code := []string{"ready"}, http.StatusOK
 	if reasons := sample.notReady(lagMax); len(reasons) > 0 {
@@ -99,8 +98,5 @@ func (s *Server) Addr() string { return s.addr.String() }
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.done
-	if err != nil {
-		return fmt.Errorf("closing the server of metrics: %w", err)
-	}
-	return nil
+	return err
 }

@@ -29,19 +29,21 @@ func full() Sample {
 		Stream: streamreader.Stats{
 			Lag: 1500 * time.Millisecond, LastProgress: now, OldestAge: 1250 * time.Millisecond,
 			Open: 1, Waiting: 2, Finished: 3, Records: 10, LeaseMoves: 13,
+			Shards: []streamreader.ShardStats{
+				{ID: "s1", Owner: "w1", Mine: true, Lag: time.Second, OldestAge: time.Second / 2}, {ID: "s2", Waiting: true},
+				{ID: "s3", Owner: "w2", Lag: time.Minute, OldestAge: time.Minute},
+			},
 		},
 		Engine: projections.Stats{
 			Relevant: 9, Unmatched: 1, Writes: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, Parked: 6, Heals: 7, Tasks: 8,
 			TaskPieces: 12,
 		},
 		Unfinished: &projections.Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
-		Shards: []Shard{{ID: "s1", Owner: "w1", Lag: time.Second, OldestAge: time.Second / 2, LagRecords: 7},
-			{ID: "s2", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1}},
-		Read:     11,
-		Budget:   projections.BudgetStats{UnitsPerSecond: 100, Spending: 97.5, Waits: map[string]time.Time{"seeding": now.Add(-time.Minute)}},
-		Entities: []projections.EntityMatches{{Entity: "Task", Records: 10}},
-		Missing:  []projections.MissingTargets{{Rule: "count", Targets: 2, Sources: 7}},
-		Rules:    []projections.RuleStats{{Rule: "count", Writes: 4, WriteUnits: 8.5}, {Rule: "(engine)", Writes: 1, WriteUnits: 2}},
+		Read:       11,
+		Budget:     projections.BudgetStats{UnitsPerSecond: 100, Spending: 97.5, Waits: map[string]time.Time{"seeding": now.Add(-time.Minute)}},
+		Entities:   []projections.EntityMatches{{Entity: "Task", Records: 10}},
+		Missing:    []projections.MissingTargets{{Rule: "count", Targets: 2, Sources: 7}},
+		Rules:      []projections.RuleStats{{Rule: "count", Writes: 4, WriteUnits: 8.5}, {Rule: "(engine)", Writes: 1, WriteUnits: 2}},
 	}
 }
 
@@ -59,7 +61,7 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 	}
 	for _, line := range []string{
 		`dynamill_state{state="following"} 1`, `dynamill_state{state="records lost"} 0`, "dynamill_ready 1",
-		"dynamill_lag_seconds 1.5", `dynamill_shard_lag_seconds{shard="s1"} 1`, `dynamill_shard_lag_records{shard="s1"} 7`,
+		"dynamill_lag_seconds 1.5", `dynamill_shard_lag_seconds{shard="s1"} 1`,
 		"dynamill_oldest_unapplied_seconds 1.25", `dynamill_shard_oldest_unapplied_seconds{shard="s1"} 0.5`,
 		`dynamill_parked_entries{code="value.type"} 2`, "dynamill_tasks_left 3", "dynamill_oldest_task_seconds 60",
 		`dynamill_shards{status="open"} 1`, `dynamill_shards{status="waiting"} 2`, `dynamill_shards{status="finished"} 3`,
@@ -78,9 +80,11 @@ func TestMetricsAreServedAsTheSampleHasThem(t *testing.T) {
 			t.Errorf("no line %q", line)
 		}
 	}
-	if strings.Contains(body, `dynamill_shard_lag_records{shard="s2"}`) ||
-		strings.Contains(body, `dynamill_shard_oldest_unapplied_seconds{shard="s2"}`) {
-		t.Error("a lag that is not known is served as a number")
+	for _, shard := range []string{"s2", "s3"} {
+		if strings.Contains(body, `dynamill_shard_lag_seconds{shard="`+shard+`"}`) ||
+			strings.Contains(body, `dynamill_shard_oldest_unapplied_seconds{shard="`+shard+`"}`) {
+			t.Errorf("the lag of %s, which another process knows, is served as a number", shard)
+		}
 	}
 	unread := full()
 	unread.Unfinished = nil
@@ -145,12 +149,12 @@ func TestReadinessFailsWithItsReasons(t *testing.T) {
 		want   []string // none: ready
 	}{
 		"all is well":                  {func(*Sample) {}, nil},
-		"a shard waits for its parent": {func(s *Sample) { s.Shards[1].Owner = "" }, nil},
+		"a shard waits for its parent": {func(s *Sample) { s.Stream.Shards[1].Owner = "" }, nil},
 		"throttled within the bound":   {func(s *Sample) { s.Status.State = Throttled }, nil},
 		"seeding":                      {func(s *Sample) { s.Status.State = Seeding }, nil},
 		"not started": {func(s *Sample) { s.Status.State = Starting; s.Stream.LastProgress = time.Time{} },
 			[]string{"not started"}},
-		"nobody reads a shard": {func(s *Sample) { s.Shards[0].Owner = "" }, []string{"1 shards have no reader, among them s1"}},
+		"nobody reads a shard": {func(s *Sample) { s.Stream.Shards[0].Owner = "" }, []string{"1 shards have no reader, among them s1"}},
 		"lag":                  {func(s *Sample) { s.Stream.Lag = 2 * time.Minute }, []string{"the lag of 2m0s is beyond 1m0s"}},
 		"a lag at the bound":   {func(s *Sample) { s.Stream.Lag = time.Minute }, nil},
 		"no progress":          {func(s *Sample) { s.Stream.LastProgress = s.At.Add(-time.Hour) }, []string{"no progress for 1h0m0s"}},

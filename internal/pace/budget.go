@@ -32,7 +32,6 @@ type Budget struct {
 	reported time.Time
 }
 
-// waiting is how long some work has waited for a budget.
 type waiting struct{ since, until time.Time }
 
 // NewBudget returns a budget; nil for 0. At first, and after a pause, it holds the units of a second.
@@ -51,7 +50,6 @@ func (b *Budget) pieceMin() float64 { return max(1, b.perSecond/piecesPerSecond)
 // leftMax is what is left after a pause. With the share it is a second's units.
 func (b *Budget) leftMax() float64 { return max(1, b.perSecond-b.pieceMin()) }
 
-// advance brings the amounts to a moment.
 func (b *Budget) advance(now time.Time) {
 	seconds := now.Sub(b.at).Seconds()
 	b.at = now

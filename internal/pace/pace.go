@@ -11,13 +11,9 @@ import (
 // burstPart is the part of a second's units that may go at once after a pause.
 const burstPart = 10
 
-// Units keeps the read units that requests use below a number per second, of all requests
-// that share it. A request waits for the least that it takes; what it took more, which
-// is known only behind it, is a debt that the next ones wait for. So a request
-// larger than a second's units goes too, and is paid for later.
-type Units struct {
-	limiter *rate.Limiter
-}
+// Units keeps the read units that requests use together below a number per second. A request waits for the least that it
+// takes; what it took more is a debt that the next ones wait for. So a request larger than a second's units goes too.
+type Units struct{ limiter *rate.Limiter }
 
 // New returns a pace of at most unitsMax units per second; nil for 0.
 func New(unitsMax float64) *Units {
@@ -63,3 +59,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 // Pay makes later requests wait for units that were used already.
 func (p *Units) Pay(units int) { p.take(units) }
+
+// Graceful returns a context that ends with base, and at the latest when ctx has been over for timeout.
+func Graceful(ctx, base context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(base)
+	stop := context.AfterFunc(ctx, func() {
+		if Sleep(work, timeout) == nil {
+			cancel()
+		}
+	})
+	return work, func() { stop(); cancel() }
+}

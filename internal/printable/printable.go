@@ -1,20 +1,14 @@
-// Package printable shows people text that came from a table, a stream record,
-// a file or another program. Such text may hold escape sequences that steer a
-// terminal, characters that reverse what follows them, and line breaks that
-// make one value look like two lines of output. It imports nothing of the module.
+// Package printable shows people text that came from a table, a stream record, a file or another program. Such text may hold
+// escape sequences that steer a terminal, characters that reverse what follows them, and line breaks that make one value look
+// like two lines of output. It imports nothing of the module.
 //
 // The escaping is done in two places, because neither sees enough alone:
 //
-//   - At the border. Everything that the command prints for people goes through a
-//     Writer, which lets no control and no format character pass but line breaks and tabs. A
-//     call site that forgets to escape a value cannot harm the terminal. What the
-//     program itself draws with, it writes to the writer Under it.
-//   - Where values are laid out. Only the code that puts values into lines and
-//     columns knows which line breaks are its own. It shows each value with Text.
+//   - At the border. Everything that the command prints for people goes through a Writer, which lets no control and no format
+//     character pass but line breaks and tabs. What the program itself draws with, it writes to the writer Under it.
+//   - Where values are laid out. Only the code there knows which line breaks are its own. It shows each value with Text.
 //
-// JSON is read by programs and keeps the true text: a JSONWriter replaces the
-// same characters by JSON's own escapes. Texts that are data, such as keys in the
-// state table, are never changed.
+// JSON keeps the true text: a JSON writer replaces the same characters by JSON's own escapes.
 package printable
 
 import (
@@ -26,9 +20,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text shows a value within a line: letters, marks, numbers, signs and emoji as
-// they are, everything else as an escape like \n, \x1b or \u202e. A byte that is
-// not UTF-8 becomes \xff.
+// Text shows a value within a line: letters, marks, numbers, signs and emoji as they are, everything else as an escape like
+// \n, \x1b or \u202e. A byte that is not UTF-8 becomes \xff.
 func Text(text string) string { return escaped(text, func(rune) bool { return false }) }
 
 // Lines is Text that keeps line breaks and tabs.
@@ -60,9 +53,8 @@ const (
 	tagLast   = '\U000e007f'
 )
 
-// isShown reports whether a character is shown as it is behind another. Two kinds of
-// format characters are: those that join letters or emoji, and those that
-// make a black flag the flag of a region.
+// isShown reports whether a character is shown as it is behind another. Two kinds of format characters are: those that join
+// letters or emoji, and those that make a black flag the flag of a region.
 func isShown(previous, r rune) bool {
 	switch {
 	case r == joiner || r == nonJoiner:
@@ -73,7 +65,6 @@ func isShown(previous, r rune) bool {
 	return unicode.IsPrint(r)
 }
 
-// appendEscape writes a character as Go would within quotes.
 func appendEscape(to []byte, r rune) []byte {
 	return append(to, strings.Trim(strconv.QuoteRune(r), "'")...)
 }
@@ -109,4 +100,33 @@ func (f *filter) append(to, text []byte, last bool) []byte {
 		text = text[size:]
 	}
 	return to
+}
+
+// number is a count, of whichever width its owner holds it in.
+type number interface{ ~int | ~int64 }
+
+// Grouped writes a number with its thousands parted: 12,345.
+func Grouped[N number](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Rounded is Grouped for a number with a fraction.
+func Rounded(n float64) string { return Grouped(int64(n + 0.5)) }
+
+// Counted is a number with its noun: 1 rule, 12,345 rules.
+func Counted[N number](n N, noun string) string { return Grouped(n) + " " + Plural(n, noun) }
+
+// Plural is a noun in the number of n.
+func Plural[N number](n N, noun string) string { return Verb(n, noun, noun+"s") }
+
+// Verb is one of two forms: that for one, or that for many.
+func Verb[N number](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shell makes text one word for a POSIX shell, so that it can be copied
-// into the next command. Characters that cannot be shown are written in the
-// $'...' form that bash, zsh and ksh read.
+// Shell makes text one word for a POSIX shell, so that it can be copied into the next command. Characters that cannot be shown
+// are written in the $'...' form that bash, zsh and ksh read.
 func Shell(text string) string {
 	const plain = "@%+=:,./_-"
 	if text != "" && strings.IndexFunc(text, func(r rune) bool {

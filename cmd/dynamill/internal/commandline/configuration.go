@@ -1,6 +1,5 @@
-// Package commandline is what every command line has beside its command: refusals that name what was
-// likely meant, values of flags from the environment and from a file, and the pages that are made of the
-// help. It imports ending and internal/printable.
+// Package commandline is what every command line has beside its command: refusals that name what was likely meant, values of
+// flags from the environment and from a file, and the pages made of the help. It imports ending and internal/printable.
 package commandline
 
 import (
@@ -29,9 +28,8 @@ func VariableOf(flag string) string {
 	return configurationPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Configure gives the command's flags that the command line does not have the
-// values of the environment, and else those of the configuration file. A
-// variable that is empty counts as not set.
+// Configure gives the command's flags that the command line does not have the values of the environment, and otherwise those
+// of the configuration file. A variable that is empty counts as not set.
 func Configure(cmd *cobra.Command, variable func(string) string) error {
 	path := ""
 	if flag := cmd.Flag(ConfigurationFlag); flag != nil {
@@ -66,9 +64,8 @@ func Configurable(flag string) bool {
 	return flag != ConfigurationFlag && flag != "help" && flag != "version"
 }
 
-// readConfiguration reads a configuration file; "" is none. A key that is a
-// flag of no command is an error; of another command's flags it takes no notice,
-// so that one file serves them all.
+// readConfiguration reads a configuration file; "" is none. A key that is a flag of no command is an error. One that is a flag
+// of another command is not, so that one file serves them all.
 func readConfiguration(path string, root *cobra.Command) (map[string][]string, error) {
 	if path == "" {
 		return nil, nil

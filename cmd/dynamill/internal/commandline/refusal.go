@@ -15,29 +15,33 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// NoArguments refuses arguments. A group of commands takes its argument for the name
-// of a command, and says which one is nearest.
+// NoArguments refuses arguments. A group of commands takes its argument for the name of a command, and says which is nearest.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	path := cmd.CommandPath()
 	if cmd.HasAvailableSubCommands() {
-		if cmd.HasParent() && nearestCommand(cmd, args[0]) == "" {
-			var names []string
-			for _, sub := range cmd.Commands() {
-				names = append(names, sub.Name())
-			}
-			return ending.Invalid("unknown command %q for `%s`: its commands are %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+		nearest := nearestCommand(cmd, args[0])
+		if cmd.HasParent() && nearest == "" {
+			return ending.Invalid("unknown command %q for `%s`: its commands are %s", args[0], path, strings.Join(namesBelow(cmd), ", "))
 		}
-		return ending.Invalid("unknown command %q for `%s`%s `%s --help` lists the commands",
-			args[0], cmd.CommandPath(), hinted(nearestCommand(cmd, args[0])), cmd.CommandPath())
+		return ending.Invalid("unknown command %q for `%s`%s `%s --help` lists the commands", args[0], path, hinted(nearest), path)
 	}
 	hint := ""
 	if flag := cmd.Flags().Lookup(strings.ToLower(args[0])); flag != nil {
 		hint = "--" + flag.Name
 	}
-	return ending.Invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", cmd.CommandPath(), args[0], hinted(hint),
-		cmd.CommandPath())
+	return ending.Invalid("`%s` takes no argument %q%s `%s --help` shows how it is used", path, args[0], hinted(hint), path)
+}
+
+func namesBelow(group *cobra.Command) (names []string) {
+	for _, cmd := range group.Commands() {
+		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
+			names = append(names, cmd.Name())
+		}
+	}
+	return names
 }
 
 // hinted asks whether the nearest name was meant, if there is one.
@@ -59,16 +63,10 @@ func Arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// nearestCommand finds the command that a name which does not exist is likely meant to
-// be: the nearest one of the group, or one of this name in another group; "" for none.
+// nearestCommand finds the command that a name which does not exist is likely meant to be: the nearest one of the group, or
+// one of this name in another group; "" for none.
 func nearestCommand(group *cobra.Command, name string) string {
-	var names []string
-	for _, cmd := range group.Commands() {
-		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
-			names = append(names, cmd.Name())
-		}
-	}
-	if best := nearest(name, names); best != "" {
+	if best := nearest(name, namesBelow(group)); best != "" {
 		return fmt.Sprintf("`%s %s`", group.CommandPath(), best)
 	}
 	for _, cmd := range Commands(group.Root()) {
@@ -105,14 +103,13 @@ func Commands(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// FlagError says of a flag that a command does not have which one is nearest, or
-// which commands have it.
+// FlagError says of a flag that a command does not have which one is nearest, or which commands have it.
 func FlagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
 	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 {
 		return NoArguments(cmd, args) // the flag may be one of the command that was meant
 	}
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return RefusedLine(err)
 	}
 	name := unknown.GetSpecifiedName()
@@ -129,7 +126,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return ending.Invalid("%w%s `%s --help` lists the flags", err, hinted(hint), cmd.CommandPath())
 }
 
-// ownersOf names the commands that have a flag of this name.
 func ownersOf(root *cobra.Command, flag string) (owners []string) {
 	for _, cmd := range Commands(root)[1:] {
 		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil {

@@ -1,9 +1,6 @@
-// Package demo plays an example in memory: it writes an example's items to a
-// simulated table, lets the engine follow the table's stream through the same
-// reader that `dynamill run` uses, and shows what the engine makes of every
-// step, what it costs, and, computed from scratch, whether it is right. It
-// needs no network, no credentials and no files. It imports internal/story, rules,
-// change, internal/sim/workbench and internal/proof/oracle.
+// Package demo plays an example in memory: it writes an example's items to a simulated table, lets the engine follow the
+// table's stream as `dynamill run` does, and shows what the engine makes of every step, what it costs, and, computed from
+// scratch, whether it is right. It imports internal/story, rules, change, internal/sim/workbench and internal/proof/oracle.
 package demo
 
 import (
@@ -32,17 +29,10 @@ var ErrDrift = errors.New("the table is not what its rules ask for")
 // Default is the example that is played if none is named.
 const Default = "groups"
 
-// Names returns the names of the examples, sorted.
-func Names() []string { return story.Names() }
-
-// Run plays an example, Default if the name is empty, and writes to out what
-// it does, in colour for a terminal. It returns ErrDrift, wrapped, if the end
-// is not right. The output is the same with every run, but for the colours.
+// Run plays an example, Default if the name is empty, and writes to out what it does, in colour for a terminal. It returns
+// ErrDrift, wrapped, if the end is not right. The output is the same with every run, but for the colours.
 func Run(ctx context.Context, example string, out io.Writer, colour bool) error {
-	if example == "" {
-		example = Default
-	}
-	ex, err := story.Load(example, projections.Kinds)
+	ex, err := story.Load(cmp.Or(example, Default), projections.Kinds)
 	if err != nil {
 		return err
 	}
@@ -53,7 +43,6 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	return newPlay(ex, bench, out, colour).run(ctx)
 }
 
-// play is one performance of an example.
 type play struct {
 	ex    *story.Example
 	bench *workbench.Bench
@@ -64,7 +53,7 @@ type play struct {
 }
 
 func newPlay(ex *story.Example, bench *workbench.Bench, out io.Writer, colour bool) *play {
-	p := &play{ex: ex, bench: bench, paper: &paper{out: out, colour: colour}, view: newView(ex.Set)}
+	p := &play{ex: ex, bench: bench, paper: &paper{out: out, colour: colour}, view: &view{set: ex.Set}}
 	for _, item := range ex.Items {
 		p.view.widen(ex.Set.Table.KeyOf(item))
 	}
@@ -103,11 +92,8 @@ func (p *play) firstRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.paper.blank()
-	p.title("Before", fmt.Sprintf("%d items, written by the application alone.", len(before)))
-	p.show(before)
+	p.show("Before", fmt.Sprintf("%d items, written by the application alone.", len(before)), before)
 	p.bench.Usage() // what the items cost before does not count here
-	p.paper.blank()
 	p.number("The first run", "dynamill derives what these items ask for.")
 	if err := p.follow(ctx, before); err != nil {
 		return err
@@ -131,7 +117,6 @@ func (p *play) follow(ctx context.Context, before snapshot) error {
 	return nil
 }
 
-// introduce shows the rules as their file says them.
 func (p *play) introduce() {
 	p.title("dynamill demo "+p.ex.Name, "in memory, on a simulated DynamoDB. The rules:")
 	_, ruleLines, _ := bytes.Cut(p.ex.Rules, []byte("\nrules:\n"))
@@ -146,7 +131,6 @@ func (p *play) introduce() {
 
 // step plays one step: the application writes, dynamill follows.
 func (p *play) step(ctx context.Context, step story.Step) error {
-	p.paper.blank()
 	p.number(step.Title, step.Say)
 	before, err := p.look(ctx)
 	if err != nil {
@@ -195,27 +179,26 @@ func (p *play) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.paper.blank()
-	p.title("After", fmt.Sprintf("%d items.", len(end)))
-	p.show(end)
+	p.show("After", fmt.Sprintf("%d items.", len(end)), end)
 	p.paper.blank()
 	p.paper.say(2, ink("Cost: ", heading), ink(fmt.Sprintf(
 		"application %s wu; dynamill %s wu in the table, %s in its state table; %s.",
 		units(p.total.Application), units(p.total.Table), units(p.total.State),
 		printable.Counted(p.total.Records, "stream record")), plain))
-	drift := oracle.Drift(p.ex.Set, slices.Collect(maps.Values(end)))
+	drift, says, tone := oracle.Drift(p.ex.Set, slices.Collect(maps.Values(end))), "no drift", goodNews
+	if len(drift) > 0 {
+		says, tone = "DRIFT", badNews
+	}
+	p.paper.say(2, ink("Check: ", heading), ink(fmt.Sprintf("all %d items computed anew from scratch: %s.", len(end), says), tone))
 	if len(drift) == 0 {
-		p.paper.say(2, ink("Check: ", heading), ink(fmt.Sprintf("all %d items computed anew from scratch: no drift.", len(end)), goodNews))
 		return nil
 	}
-	p.paper.say(2, ink("Check: ", heading), ink(fmt.Sprintf("all %d items computed anew from scratch: DRIFT.", len(end)), badNews))
 	for _, d := range drift {
 		p.paper.say(4, ink("  ", plain), ink(d.String(), badNews))
 	}
 	return fmt.Errorf("example %s: %w: %s", p.ex.Name, ErrDrift, printable.Counted(len(drift), "difference"))
 }
 
-// look reads the whole table.
 func (p *play) look(ctx context.Context) (snapshot, error) {
 	items, err := p.bench.Items(ctx)
 	if err != nil {
@@ -230,7 +213,9 @@ func (p *play) look(ctx context.Context) (snapshot, error) {
 	return s, nil
 }
 
-func (p *play) show(s snapshot) {
+func (p *play) show(title, text string, s snapshot) {
+	p.paper.blank()
+	p.title(title, text)
 	for _, key := range keys(s, nil) {
 		p.view.whole(p.paper, key, s[key])
 	}
@@ -254,7 +239,6 @@ func (p *play) written(w story.Write, before snapshot) {
 	p.paper.columns(p.view.marked(mark, users, key), 2+markWidth+p.view.indent(), parts, 2)
 }
 
-// units shows write units without needless decimals.
 func units(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (p *play) title(title, text string) {
@@ -262,6 +246,7 @@ func (p *play) title(title, text string) {
 }
 
 func (p *play) number(title, text string) {
+	p.paper.blank()
 	p.steps++
 	p.title(fmt.Sprintf("%d  %s", p.steps, title), text)
 }

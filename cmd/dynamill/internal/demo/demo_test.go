@@ -33,7 +33,7 @@ var costs = regexp.MustCompile(`[0-9.]+ (wu|in its\s+state|stream\s+records)`)
 // TestRunShowsEachExample holds the plain output of every example, but for
 // what it cost, to its golden file, and its lines to the width of a terminal.
 func TestRunShowsEachExample(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range story.Names() {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			synctest.Test(t, func(t *testing.T) { // so that no time is spent on waiting

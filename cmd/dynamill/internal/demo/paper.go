@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// columnsMax is the width that the demonstration keeps to, in characters.
 const columnsMax = 80
 
 // style is an ANSI "select graphic rendition" sequence without its frame.
@@ -28,31 +27,24 @@ const (
 	badNews  style = "1;31"
 )
 
-// span is a piece of a line that is not broken, perhaps with another close behind it.
-type span struct {
+type inked struct {
 	text  string
 	style style
-	then  *span
 }
 
-func ink(text string, s style) span { return span{text: printable.Text(text), style: s} }
+// span is a piece of a line that is not broken.
+type span []inked
 
-// with puts another piece close behind a single one.
-func (s span) with(next span) span {
-	s.then = &next
-	return s
-}
+func ink(text string, s style) span { return span{{printable.Text(text), s}} }
 
-func (s span) width() int {
-	n := utf8.RuneCountInString(s.text)
-	if s.then != nil {
-		n += s.then.width()
+func (s span) width() (n int) {
+	for _, part := range s {
+		n += utf8.RuneCountInString(part.text)
 	}
 	return n
 }
 
-// paper writes lines of at most columnsMax columns. The first failed write is
-// kept, as by bufio.Writer, and returned by flush.
+// paper writes lines of at most columnsMax columns.
 type paper struct {
 	out    io.Writer
 	colour bool
@@ -68,31 +60,27 @@ func (p *paper) flush() error {
 }
 
 func (p *paper) paint(s span) {
-	if p.colour && s.style != plain && s.text != "" {
-		p.buffer.WriteString("\x1b[" + string(s.style) + "m" + s.text + "\x1b[0m")
-	} else {
-		p.buffer.WriteString(s.text)
-	}
-	if s.then != nil {
-		p.paint(*s.then)
+	for _, part := range s {
+		if p.colour && part.style != plain && part.text != "" {
+			part.text = "\x1b[" + string(part.style) + "m" + part.text + "\x1b[0m"
+		}
+		p.buffer.WriteString(part.text)
 	}
 }
 
 func (p *paper) blank() { p.buffer.WriteByte('\n') }
 
-// say writes one line, or, where a text is long, several, broken between
-// words, with all but the first indented.
+// say writes a text broken between words. All lines but the first are indented.
 func (p *paper) say(indent int, first span, text span) {
 	var words []span
-	for _, w := range strings.Fields(text.text) {
-		words = append(words, ink(w, text.style))
+	for _, w := range strings.Fields(text[0].text) {
+		words = append(words, ink(w, text[0].style))
 	}
 	p.columns(first, indent, words, 1)
 }
 
-// columns writes a head, and behind it parts with a gap between them; parts
-// that do not fit go on below each other, indented. The line keeps its head
-// even where that leaves no room.
+// columns writes a head, and behind it parts with a gap between them. Parts that do not fit go on below each other, indented.
+// The line keeps its head even where that leaves no room.
 func (p *paper) columns(head span, indent int, parts []span, gap int) {
 	p.paint(head)
 	at := head.width()
@@ -100,19 +88,18 @@ func (p *paper) columns(head span, indent int, parts []span, gap int) {
 		p.buffer.WriteString(strings.Repeat(" ", pad))
 		at = indent
 	}
-	begun := false
-	for _, part := range parts {
-		if begun && at+gap+part.width() > columnsMax {
+	for i, part := range parts {
+		switch {
+		case i == 0:
+		case at+gap+part.width() > columnsMax:
 			p.buffer.WriteString("\n" + strings.Repeat(" ", indent))
-			at, begun = indent, false
-		}
-		if begun {
+			at = indent
+		default:
 			p.buffer.WriteString(strings.Repeat(" ", gap))
 			at += gap
 		}
 		p.paint(part)
 		at += part.width()
-		begun = true
 	}
 	p.blank()
 }

@@ -12,39 +12,31 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// valueCharactersMax is how much of a value is shown.
 const valueCharactersMax = 24
 
-// snapshot is a table's items by key.
 type snapshot map[change.Key]change.Item
 
-// keys returns the keys of both snapshots, in order.
 func keys(a, b snapshot) []change.Key {
-	all := slices.Collect(maps.Keys(a))
-	all = slices.AppendSeq(all, maps.Keys(b))
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.SortFunc(all, func(x, y change.Key) int {
 		return cmp.Or(cmp.Compare(x.Partition, y.Partition), cmp.Compare(x.Sort, y.Sort))
 	})
 	return slices.Compact(all)
 }
 
-// view knows how the items of a rule set are shown: which attributes matter to
-// the rules, which of them are derived, and how wide the keys are.
+// view knows how the items of a rule set are shown: which attributes matter to the rules, which of them are derived, and
+// how wide the keys are.
 type view struct {
 	set             *rules.Set
 	partition, sort int // widths
 }
 
-func newView(set *rules.Set) *view { return &view{set: set} }
-
-// widen makes room for keys.
 func (v *view) widen(key change.Key) {
 	v.partition = max(v.partition, utf8.RuneCountInString(key.Partition))
 	v.sort = max(v.sort, utf8.RuneCountInString(key.Sort))
 }
 
-// attributes returns the names of the attributes that a rule reads or writes
-// on this item, those that are derived last.
+// attributes returns the names of the attributes that a rule reads, and of those that a rule writes, on this item.
 func (v *view) attributes(key change.Key, items ...change.Item) (base, own []string) {
 	var entity *rules.Entity
 	for _, item := range items {
@@ -73,7 +65,6 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 	return base, own
 }
 
-// head is the beginning of a line that shows an item.
 func (v *view) head(key change.Key) string {
 	return fmt.Sprintf("%-*s  %s", v.partition, key.Partition, key.Sort)
 }
@@ -83,33 +74,27 @@ const markWidth = 4
 
 // marked is the beginning of a line that shows what becomes of an item.
 func (v *view) marked(mark string, s style, key change.Key) span {
-	return ink(fmt.Sprintf("  %-*s", markWidth, mark), s).with(ink(v.head(key), plain))
+	return append(ink(fmt.Sprintf("  %-*s", markWidth, mark), s), ink(v.head(key), plain)...)
 }
 
-// indent is where the attributes begin behind a head.
 func (v *view) indent() int { return v.partition + 2 + v.sort + 2 }
 
 // whole shows an item with all attributes that matter.
 func (v *view) whole(p *paper, key change.Key, item change.Item) {
 	base, own := v.attributes(key, item)
 	var parts []span
-	for _, name := range base {
-		parts = appendAttribute(parts, name, item, plain)
-	}
-	for _, name := range own {
-		parts = appendAttribute(parts, name, item, derived)
+	for i, name := range slices.Concat(base, own) {
+		s := plain
+		if i >= len(base) {
+			s = derived
+		}
+		if value := item.Lookup(name); value.Kind() != change.KindAbsent {
+			parts = append(parts, ink(name+"="+short(value), s))
+		}
 	}
 	p.columns(ink("  "+v.head(key), plain), 2+v.indent(), parts, 2)
 }
 
-func appendAttribute(parts []span, name string, item change.Item, s style) []span {
-	if value := item.Lookup(name); value.Kind() != change.KindAbsent {
-		parts = append(parts, ink(name+"="+short(value), s))
-	}
-	return parts
-}
-
-// short shows a value in few characters.
 func short(v change.Value) string {
 	text := "(" + v.Kind().String() + ")"
 	switch v.Kind() {
@@ -128,8 +113,7 @@ func short(v change.Value) string {
 	return text
 }
 
-// difference shows what was made, changed and removed between two snapshots,
-// and returns the number of items that it showed.
+// difference shows what was made, changed and removed between two snapshots, and returns the number of such items.
 func (v *view) difference(p *paper, before, after snapshot) int {
 	shown := 0
 	for _, key := range keys(before, after) {
@@ -166,5 +150,5 @@ func appendChange(parts []span, name string, old, now change.Value) []span {
 	case old.Kind() == change.KindAbsent:
 		return append(parts, ink(name+"="+short(now), changed))
 	}
-	return append(parts, ink(name+": ", plain).with(ink(short(old)+" → ", faint).with(ink(short(now), changed))))
+	return append(parts, slices.Concat(ink(name+": ", plain), ink(short(old)+" → ", faint), ink(short(now), changed)))
 }

@@ -12,19 +12,17 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// The exit codes. They mean the same in every command. Commands that compare end
-// with 4 where drift is proven, and with 5 where none is and not everything was decided.
+// The exit codes. They mean the same in every command.
 const (
-	ExitDone        = 0
-	ExitFailed      = 1
-	ExitInvalid     = 2
-	ExitEnvironment = 3
-	ExitDrift       = 4
-	ExitUndecided   = 5
+	ExitDone = iota
+	ExitFailed
+	ExitInvalid
+	ExitEnvironment
+	ExitDrift     // is proven
+	ExitUndecided // no drift is proven, and not everything was decided
 )
 
-// Failure is an ending with its exit code and the one sentence that says what
-// is wrong and what to do.
+// Failure is an ending with its exit code and the one sentence that says what is wrong and what to do.
 type Failure struct {
 	Code int
 	Err  error
@@ -45,33 +43,26 @@ func Unsuited(format string, args ...any) error {
 
 // ExitCode classifies an error by its type.
 func ExitCode(err error) int {
-	var (
-		known    *Failure
-		problems *rules.Problems
-		changed  *projections.RulesChangedError
-		setup    *projections.SetupError
-	)
+	known, ok := errors.AsType[*Failure](err)
 	switch {
-	case errors.As(err, &known):
+	case ok:
 		return known.Code
-	case errors.As(err, &problems), errors.As(err, &changed):
+	case errors.As(err, new(*rules.Problems)), errors.As(err, new(*projections.RulesChangedError)):
 		return ExitInvalid
-	case errors.As(err, &setup):
+	case errors.As(err, new(*projections.SetupError)):
 		return ExitEnvironment
 	}
 	return ExitFailed
 }
 
-// LaidOut is an error whose line breaks are its own: one of the flags' parser or of
-// the configuration file's.
+// LaidOut is an error whose line breaks are its own: one of the flags' parser or of the configuration file's.
 type LaidOut struct{ Err error }
 
 func (e LaidOut) Error() string { return e.Err.Error() }
 func (e LaidOut) Unwrap() error { return e.Err }
 
-// Text shows an error. Line breaks beside the text of an error that it wraps
-// are the program's own: errors.Join puts them there. So are those between the Lines
-// of an error that has such a method. All others stand in a value.
+// Text shows an error. Line breaks beside the text of an error that it wraps, and between the Lines of an error that has
+// such a method, are the program's own. All others stand in a value.
 func Text(err error) string {
 	var wrapped []error
 	switch e := err.(type) { //nolint:errorlint // one error of a chain

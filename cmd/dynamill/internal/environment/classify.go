@@ -20,24 +20,17 @@ func (env *Environment) Place() awserror.Place {
 	return awserror.Place{Table: env.Table, Where: env.Where(), Region: env.Region, Endpoint: env.Endpoint}
 }
 
-// Classify turns an error from AWS into plain words with its remedy, and gives it the
-// exit code of its cause; any other error stays as it is.
+// Classify turns an error from AWS into plain words, with the exit code of its cause; any other error stays as it is.
 func (env *Environment) Classify(err error) error {
-	var (
-		known    *ending.Failure
-		problems *rules.Problems
-		changed  *projections.RulesChangedError
-		missing  *missingError
-		lacking  *objects.PermissionError
-	)
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*ending.Failure](err); ok {
 		return known // the sentence alone, without what was being done
-	case err == nil, errors.As(err, &problems), errors.As(err, &changed):
+	}
+	switch missing, ok := errors.AsType[*missingError](err); {
+	case err == nil, errors.As(err, new(*rules.Problems)), errors.As(err, new(*projections.RulesChangedError)):
 		return err
-	case errors.As(err, &missing):
-		return env.credentialsFailure(missing)
-	case errors.As(err, &lacking):
+	case ok:
+		return credentialsFailure(missing)
+	case errors.As(err, new(*objects.PermissionError)):
 		return ending.Unsuited("%w", err) // it names the remedy itself
 	}
 	told := awserror.Explain(err, env.Place())
@@ -50,40 +43,29 @@ func (env *Environment) Classify(err error) error {
 	return told
 }
 
-// ClassifyAll classifies each of several errors.
-func (env *Environment) ClassifyAll(errs []error) []error {
-	told := make([]error, len(errs))
-	for i, err := range errs {
-		told[i] = env.Classify(err)
-	}
-	return told
-}
-
 // IsSetup reports whether a table cannot be used as it is.
-func IsSetup(err error) bool {
-	var setup *projections.SetupError
-	return errors.As(err, &setup)
-}
+func IsSetup(err error) bool { return errors.As(err, new(*projections.SetupError)) }
 
-// configurationFailure is the sentence for AWS configuration files that cannot be used.
-func (env *Environment) configurationFailure(err error) error {
-	var missing config.SharedConfigProfileNotExistError
-	if errors.As(err, &missing) {
+func configurationFailure(err error) error {
+	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
 		return ending.Unsuited("the AWS profile %q does not exist: check AWS_PROFILE and ~/.aws/config", missing.Profile)
 	}
 	return ending.Unsuited("the AWS configuration cannot be used: check ~/.aws/config and the AWS_ variables (%w)", err)
 }
 
-// credentialsFailure is the sentence for credentials that cannot be had.
-func (env *Environment) credentialsFailure(err error) error {
-	var session *ssocreds.InvalidTokenError
-	var refusal smithy.APIError
+// refusedAs reports whether AWS refused a call with one of some codes.
+func refusedAs(err error, codes []string) bool {
+	refusal, ok := errors.AsType[smithy.APIError](err)
+	return ok && slices.Contains(codes, refusal.ErrorCode())
+}
+
+func credentialsFailure(err error) error {
 	switch {
-	case errors.As(err, &session):
+	case errors.As(err, new(*ssocreds.InvalidTokenError)):
 		return ending.Unsuited("the AWS SSO session has expired: run `aws sso login` and start again (%w)", err)
-	case errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode()):
+	case refusedAs(err, awserror.ExpiredCodes):
 		return ending.Unsuited("the AWS credentials have expired: renew them (for example with `aws sso login`) and start again (%w)", err)
-	case errors.As(err, &refusal) && slices.Contains(awserror.PermissionCodes, refusal.ErrorCode()):
+	case refusedAs(err, awserror.PermissionCodes):
 		return ending.Unsuited("the role of the AWS profile cannot be assumed: check role_arn in ~/.aws/config, and the role's trust policy (%w)",
 			err)
 	}

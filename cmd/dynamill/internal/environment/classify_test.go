@@ -56,7 +56,7 @@ func TestErrorsAreClassifiedByTypeWhereverTheyAreWrapped(t *testing.T) {
 			}
 		})
 	}
-	if got := env.credentialsFailure(fmt.Errorf("x: %w", &ssocreds.InvalidTokenError{})); !strings.Contains(got.Error(), "aws sso login") {
+	if got := credentialsFailure(fmt.Errorf("x: %w", &ssocreds.InvalidTokenError{})); !strings.Contains(got.Error(), "aws sso login") {
 		t.Errorf("an expired SSO session is told as %v", got)
 	}
 }

@@ -38,8 +38,8 @@ const (
 	connectionsMax = 128         // kept open to one host; the engine and the reader work in parallel
 )
 
-// Environment is what a command works in: the table, dynamill's tables beside
-// it, where they are, and the clients that reach them.
+// Environment is what a command works in: the table, dynamill's tables beside it, where they are, and the clients that
+// reach them.
 type Environment struct {
 	Table, StateTable, LeaseTable string
 	Region, Endpoint, account     string
@@ -52,8 +52,7 @@ type Environment struct {
 	load func(ctx context.Context, local bool) (aws.Config, error) // reads the AWS configuration anew
 }
 
-// Connect finds region and credentials and makes the clients. Nothing is sent
-// to DynamoDB yet.
+// Connect finds region and credentials and makes the clients. Nothing is sent to DynamoDB yet.
 func Connect(ctx context.Context, s *settings.Settings, table string, logger *slog.Logger) (*Environment, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
@@ -64,7 +63,7 @@ func Connect(ctx context.Context, s *settings.Settings, table string, logger *sl
 	local := s.OnLoopback()
 	cfg, err := env.load(ctx, local)
 	if err != nil {
-		return nil, env.configurationFailure(err)
+		return nil, configurationFailure(err)
 	}
 	switch {
 	case cfg.Region == "" && local:
@@ -85,7 +84,7 @@ func Connect(ctx context.Context, s *settings.Settings, table string, logger *sl
 		cfg.Credentials = standIn
 		lookAgain = func(context.Context) (aws.CredentialsProvider, error) { return standIn, nil }
 	case err != nil && ctx.Err() == nil:
-		return nil, env.credentialsFailure(err)
+		return nil, credentialsFailure(err)
 	case err != nil:
 		return nil, ending.Unsuited("no AWS credentials were found within %s: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 			setupTimeout)
@@ -122,20 +121,18 @@ func configOptions(region string, local bool, logger *slog.Logger) []func(*confi
 	return found
 }
 
-// sdkLogger puts what the AWS SDK says into our own log, for debugging only:
-// whatever matters in it comes as an error, too.
+// sdkLogger logs for debugging what the AWS SDK says: whatever matters in it comes as an error, too.
 func sdkLogger(logger *slog.Logger) logging.Logger {
 	return logging.LoggerFunc(func(class logging.Classification, format string, args ...any) {
 		logger.Debug(fmt.Sprintf(format, args...), "from", "AWS SDK", "class", string(class))
 	})
 }
 
-// S3Client makes a client of S3, with the credentials and region of the AWS
-// configuration. --endpoint is DynamoDB's and not S3's.
+// S3Client makes a client of S3, with the credentials and region of the AWS configuration: --endpoint is DynamoDB's.
 func (env *Environment) S3Client(ctx context.Context) (*s3.Client, error) {
 	cfg, err := env.load(ctx, false)
 	if err != nil {
-		return nil, env.configurationFailure(err)
+		return nil, configurationFailure(err)
 	}
 	cfg.Region = cmp.Or(cfg.Region, env.Region)
 	awserror.Attach(&cfg, awserror.Place{Region: cfg.Region, Where: cfg.Region})

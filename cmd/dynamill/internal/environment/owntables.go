@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
@@ -38,8 +37,7 @@ func (env *Environment) LostText(lost following.Lost) string {
 	return problem + ": " + remedy
 }
 
-// ExplainLostState turns the error of a command that found no state into that of a deleted state
-// table, if it was deleted; any other error stays as it is.
+// ExplainLostState turns the error of a command that found no state into that of a deleted state table, if it was deleted.
 func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	if !IsSetup(err) {
 		return err
@@ -54,8 +52,7 @@ func (env *Environment) ExplainLostState(ctx context.Context, err error) error {
 	return err
 }
 
-// RefuseLostState ends a command that would make a deleted state table anew, and
-// so seed every rule again unasked.
+// RefuseLostState ends a command that would make a deleted state table anew, and so seed every rule again unasked.
 func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) error {
 	t, err := env.Traces(ctx)
 	if err == nil && t.Lost(streamARN) == following.LostState {
@@ -64,17 +61,8 @@ func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) e
 	return err
 }
 
-// LeaseRows are the rows of the lease table as they were read.
-type LeaseRows struct {
-	Exists bool // the table
-	Rows   []leases.Lease
-}
-
-// ReadLeases reads the lease table, if there is one.
-func (env *Environment) ReadLeases(ctx context.Context) (LeaseRows, error) {
-	rows, exists, err := leases.NewTable(env.Tables, env.LeaseTable).Read(ctx)
-	return LeaseRows{exists, rows}, err
-}
+// Leases is the lease table.
+func (env *Environment) Leases() *leases.Table { return leases.NewTable(env.Tables, env.LeaseTable) }
 
 // TableNames lists up to about so many tables. dynamill's own are left out, and what does not come in time.
 func (env *Environment) TableNames(ctx context.Context, most int) (names []string) {
@@ -87,7 +75,7 @@ func (env *Environment) TableNames(ctx context.Context, most int) (names []strin
 		names = append(names, page.TableNames...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return strings.HasSuffix(name, settings.StateSuffix) || strings.HasSuffix(name, settings.StateSuffix+settings.LeasesSuffix)
+		return strings.HasSuffix(name, following.StateSuffix) || strings.HasSuffix(name, following.StateSuffix+following.LeaseSuffix)
 	})
 }
 
@@ -106,9 +94,8 @@ func CountsOf(ctx context.Context, env *Environment) (c Counts, err error) {
 	}
 	c.Items, c.Bytes = aws.ToInt64(table.ItemCount), aws.ToInt64(table.TableSizeBytes)
 	out, err := env.Tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &env.StateTable})
-	var missing *types.ResourceNotFoundException
 	switch {
-	case errors.As(err, &missing): // nothing has run yet
+	case errors.As(err, new(*types.ResourceNotFoundException)): // nothing has run yet
 		return c, nil
 	case err != nil:
 		return c, env.Classify(fmt.Errorf("describing the state table %s: %w", env.StateTable, err))
@@ -140,8 +127,7 @@ func (c Counts) itemUnits(items int64) int64 {
 // Estimate is what a replay takes to read, in units.
 type Estimate struct{ Scan, Look, Sweep int64 }
 
-// Estimate reckons with so many passes over so many items, which a scan finds unless
-// they come from elsewhere, and so many over the state table.
+// Estimate reckons with so many passes over so many items, which a scan finds or not, and so many over the state table.
 func (c Counts) Estimate(passes, sweeps, items int64, scanned, eventually bool) (e Estimate) {
 	if scanned {
 		e.Scan = passes * scanUnits(c.Bytes, eventually)

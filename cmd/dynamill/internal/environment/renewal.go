@@ -3,13 +3,11 @@ package environment
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/cenkalti/backoff/v4"
 
@@ -23,10 +21,8 @@ const (
 	renewalLast  = 15 * time.Second
 )
 
-// renewal keeps a call waiting while AWS refuses its credentials as expired, or there are none,
-// and looks for new ones before it is made again: a process that follows a stream for
-// weeks sees them renewed beside it. It does nothing before it is turned on, so
-// that what cannot start says so at once.
+// renewal keeps a call waiting while AWS refuses its credentials as expired, or there are none, and looks for new ones
+// before it is made again. It does nothing before it is turned on, so that a process that cannot start says so at once.
 type renewal struct {
 	on          atomic.Bool
 	expired     atomic.Bool
@@ -35,7 +31,6 @@ type renewal struct {
 	tell        func(expired bool) // set before on
 }
 
-// attach makes every client of a configuration wait.
 func (r *renewal) attach(cfg *aws.Config) {
 	cfg.Credentials = r.credentials.cache
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
@@ -78,9 +73,8 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 	}
 }
 
-// impatientError says that a caller did not wait until the credentials were
-// renewed. It is the refusal, and that the time was up: a caller that sets a limit to each
-// call tries again.
+// impatientError says that a caller did not wait until the credentials were renewed. It is the refusal, and that the time
+// was up: a caller that sets a limit to each call tries again.
 type impatientError struct {
 	error
 	up error
@@ -88,21 +82,17 @@ type impatientError struct {
 
 func (e *impatientError) Unwrap() []error { return []error{e.error, e.up} }
 
-// hasExpired reports whether AWS refused credentials that were good before, or
-// nothing is found where they were: the program that writes new ones may be half way.
+// hasExpired reports whether AWS refused credentials that were good before, or nothing is found where they were: the
+// program that writes new ones may be half way.
 func hasExpired(err error) bool {
-	var refusal smithy.APIError
-	var missing *missingError
-	return errors.As(err, &missing) || errors.As(err, &refusal) && slices.Contains(awserror.ExpiredCodes, refusal.ErrorCode())
+	return errors.As(err, new(*missingError)) || refusedAs(err, awserror.ExpiredCodes)
 }
 
-// missingError says that credentials are not to be had where they were.
 type missingError struct{ error }
 
 func (e *missingError) Unwrap() error { return e.error }
 
-// renewable are credentials that can be looked for anew where they were found:
-// the SDK reads a profile's file once.
+// renewable are credentials that can be looked for anew where they were found: the SDK reads a profile's file once.
 type renewable struct {
 	cache *aws.CredentialsCache
 	load  func(context.Context) (aws.CredentialsProvider, error)
@@ -135,7 +125,6 @@ func (r *renewable) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return found, nil
 }
 
-// forget makes the next call look for credentials.
 func (r *renewable) forget() {
 	r.mu.Lock()
 	r.current = nil

@@ -16,9 +16,8 @@ import (
 // recordsMax is the most records that one file may hold (the most that Lambda delivers at once).
 const recordsMax = 10_000
 
-// A record is read as people have it in a file. The reading is strict where a slip would change what a record means
-// (types, images, keys) and says where the slip is. It passes over fields that say nothing about the change, because
-// Lambda and GetRecords differ in them.
+// A record is read strictly where a slip would change what it means (types, images, keys). Fields that say nothing about the
+// change are passed over, because Lambda and GetRecords differ in them.
 type record struct {
 	EventName      string
 	EventSourceARN string
@@ -118,14 +117,12 @@ func decodeRecord(raw json.RawMessage, table Table) (out change.Record, err erro
 	return out, nil
 }
 
-// images says which images a record has.
 type images struct{ old, new bool }
 
 func (i images) String() string {
 	return map[images]string{{true, true}: "both images", {old: true}: "OldImage only", {new: true}: "NewImage only", {}: "no image"}[i]
 }
 
-// eventImages are the images of each event.
 var eventImages = map[string]images{"INSERT": {new: true}, "MODIFY": {true, true}, "REMOVE": {old: true}}
 
 // checkImages refuses a record whose images do not fit its event: it would be
@@ -153,9 +150,8 @@ func label(arn string) string {
 }
 
 func syntaxError(src []byte, err error) error {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
+	switch syntax, ok := errors.AsType[*json.SyntaxError](err); {
+	case ok:
 		return fmt.Errorf("%s: not JSON: %w", place(src, syntax.Offset), err)
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
@@ -167,14 +163,14 @@ func syntaxError(src []byte, err error) error {
 
 // shapeError says which field has the wrong JSON type.
 func shapeError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		if wrong.Field == "" {
-			return fmt.Errorf("want an object, not a %s", wrong.Value)
-		}
-		return fmt.Errorf("%s: a %s does not belong there", wrong.Field, wrong.Value)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("want an object, not a %s", wrong.Value)
 	}
-	return err
+	return fmt.Errorf("%s: a %s does not belong there", wrong.Field, wrong.Value)
 }
 
 // place turns a byte offset into line:column.

@@ -14,7 +14,6 @@ import (
 	"github.com/dynamill/dynamill/internal/monitor"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (
@@ -42,8 +41,7 @@ type overseer struct {
 	reminded  time.Time // when the state was last said
 }
 
-// work is what the run shows of itself, and the state that follows from it. The
-// sample is complete but for its status.
+// work is what the run shows of itself, and the facts of its state. The sample is complete but for its status.
 func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 	sample := monitor.Sample{At: time.Now(), Unfinished: o.unfinished.Load()}
 	r := o.running.Load()
@@ -51,39 +49,28 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 		return sample, monitor.Facts{}
 	}
 	now := r.Status()
-	read := now.Stream
-	sample.Stream, sample.Engine, sample.Shards, sample.Rules = read, now.Engine, shardsOf(read), r.RuleStats()
-	sample.Read, sample.Budget = now.Read, now.Budget
+	read := now.Stream // the shards of other processes included: that no process reads one, each of them shows
+	sample.Stream, sample.Engine, sample.Read, sample.Budget, sample.Rules = read, now.Engine, now.Read, now.Budget, r.RuleStats()
 	return sample, monitor.Facts{
 		Started:   !read.LastProgress.IsZero(),
 		Skipped:   len(read.Skipped) > 0,
 		Seeding:   now.Seeding,
 		CaughtUp:  read.CaughtUp && (o.lagMax <= 0 || read.Lag <= o.lagMax),
-		Throttled: o.isThrottled(sample.At),
+		Throttled: o.isThrottled(now.Engine.Throttles, sample.At),
 		Waits:     slices.Sorted(maps.Keys(now.Budget.Waits)),
 	}
 }
 
-// shardsOf are the shards that are not finished. How far another process is
-// with its own it shows itself; that no process reads a shard, each of them shows.
-func shardsOf(read streamreader.Stats) []monitor.Shard {
-	shards := make([]monitor.Shard, len(read.Shards))
-	for i, s := range read.Shards {
-		shards[i] = monitor.Shard{ID: s.ID, Owner: s.Owner, Waits: s.Waiting, Lag: -1, OldestAge: -1, LagRecords: -1}
-		if s.Mine {
-			shards[i].Lag, shards[i].OldestAge = s.Lag, s.OldestAge
-		}
-	}
-	return shards
-}
-
-func (o *overseer) isThrottled(now time.Time) bool {
+// isThrottled reports whether DynamoDB throttled lately. throttles counts the refusals so far.
+func (o *overseer) isThrottled(throttles int64, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if throttles > o.throttles {
+		o.throttles, o.throttled = throttles, now
+	}
 	return !o.throttled.IsZero() && now.Sub(o.throttled) < throttledHold
 }
 
-// sample is how things are now.
 func (o *overseer) sample() monitor.Sample {
 	sample, facts := o.work()
 	sample.Status = o.holder.Status(facts, sample.At)
@@ -93,19 +80,15 @@ func (o *overseer) sample() monitor.Sample {
 	return sample
 }
 
-// watch looks at the state until ctx ends, and says what changes.
 func (o *overseer) watch(ctx context.Context) {
 	for pace.Sleep(ctx, watchInterval) == nil {
 		o.look()
 	}
 }
 
-// look notes whether DynamoDB has throttled since the last look, and logs the
-// state when it has changed or has waited long for a person.
+// look logs the state when it has changed or has waited long for a person.
 func (o *overseer) look() {
-	sample, _ := o.work()
-	o.noteThrottles(sample)
-	_, facts := o.work()
+	sample, facts := o.work()
 	o.mu.Lock()
 	status, changed := o.holder.Note(facts, sample.At)
 	waits := status.State.Urgent() || status.State.Ended()
@@ -121,24 +104,13 @@ func (o *overseer) look() {
 	if status.Remedy != "" {
 		attributes = append(attributes, "remedy", status.Remedy)
 	}
+	level := slog.LevelInfo
 	if status.State.Urgent() {
-		o.logger.Error("state", attributes...)
-		return
+		level = slog.LevelError
 	}
-	o.logger.Info("state", attributes...)
+	o.logger.Log(context.Background(), level, "state", attributes...)
 }
 
-// noteThrottles notes whether DynamoDB has throttled since the last sample.
-func (o *overseer) noteThrottles(sample monitor.Sample) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if sample.Engine.Throttles > o.throttles {
-		o.throttled = sample.At
-	}
-	o.throttles = sample.Engine.Throttles
-}
-
-// watchUnfinished reads the state table until ctx ends, for metrics.
 func (o *overseer) watchUnfinished(ctx context.Context) {
 	for {
 		wait := unfinishedSoon
@@ -197,8 +169,7 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 	}, nil
 }
 
-// ended says why there is nothing more to be done, until a person who watches
-// the state stops the process: a supervisor that starts it again and again
+// ended says why there is nothing more to be done until a person stops the process: a supervisor that starts it again and again
 // would show nothing but restarts.
 func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {
 	o.holder.End(monitor.State(ended.State), ended.Remedy)

@@ -8,37 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dynamill/dynamill/internal/monitor"
-	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/streamreader"
 )
-
-func TestAProcessSpeaksOfItsOwnLagAndOfShardsThatNobodyReads(t *testing.T) {
-	got := shardsOf(streamreader.Stats{Shards: []streamreader.ShardStats{
-		{ID: "mine", Owner: "me", Mine: true, Lag: time.Second}, {ID: "theirs", Owner: "other", Lag: time.Minute},
-		{ID: "vacant", Lag: time.Hour}, {ID: "child", Waiting: true},
-	}})
-	want := []monitor.Shard{
-		{ID: "mine", Owner: "me", Lag: time.Second, LagRecords: -1}, {ID: "theirs", Owner: "other", Lag: -1, OldestAge: -1, LagRecords: -1},
-		{ID: "vacant", Lag: -1, OldestAge: -1, LagRecords: -1}, {ID: "child", Waits: true, Lag: -1, OldestAge: -1, LagRecords: -1},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
 
 func TestThrottlesAreNamedForAWhile(t *testing.T) {
 	var log bytes.Buffer
 	o := &overseer{logger: slog.New(slog.NewTextHandler(&log, nil))}
 	now := time.Now()
-	if o.isThrottled(now) {
+	if o.isThrottled(0, now) {
 		t.Error("throttled from the start")
 	}
 	o.look()
-	o.noteThrottles(monitor.Sample{At: now, Engine: projections.Stats{Throttles: 1}})
-	if !o.isThrottled(now) || o.isThrottled(now.Add(throttledHold)) {
+	if !o.isThrottled(1, now) || o.isThrottled(1, now.Add(throttledHold)) {
 		t.Error("a throttle is not noted, or for ever")
 	}
 	if log.Len() > 0 {

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// fanOutMin is how long a fan-out works before it is shown.
 const fanOutMin = time.Second
 
 // seedText is how far seeding is, for logs; "" if nothing is seeded.
@@ -29,7 +28,6 @@ func seedText(now dynamill.Status) string {
 	return fmt.Sprintf("pass %d of %d, %s items", now.Seed.Pass, now.Seed.Passes, printable.Grouped(now.Seed.Items))
 }
 
-// followState is the state of `run` as it is shown.
 type followState struct {
 	dynamill.Status
 	drains bool
@@ -37,7 +35,6 @@ type followState struct {
 	at     time.Time
 }
 
-// shown is the state for the terminal and the log.
 func (f followState) shown() progress.State {
 	records, lag, done := f.Stream.Records, f.Stream.Lag, f.Engine
 	p := progress.State{

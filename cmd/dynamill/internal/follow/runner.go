@@ -1,6 +1,5 @@
-// Package follow is what `run` does beside the library's Follow: it shows how far a run is, tells its
-// state to the log, to metrics and to readiness, and says how it ended. It imports session, report, the
-// library and internal/monitor.
+// Package follow is what `run` does beside the library's Follow: it shows how far a run is, tells its state to the log, to
+// metrics and to readiness, and says how it ended. It imports session, report, the library and internal/monitor.
 package follow
 
 import (
@@ -93,8 +92,7 @@ func Run(ctx context.Context, out *output.Output, s *settings.Settings, options 
 	}
 	defer endWatch()
 	err = followTable(ctx, w, o, options)
-	var ended *dynamill.EndedError
-	if errors.As(err, &ended) && options.Listen != "" && !options.Drain {
+	if ended, ok := errors.AsType[*dynamill.EndedError](err); ok && options.Listen != "" && !options.Drain {
 		o.ended(ctx, ended, err)
 	}
 	return err
@@ -237,19 +235,18 @@ func failureOf(env *environment.Environment, r *dynamill.Running, err error) err
 	case errors.Is(err, session.ErrStopped), errors.Is(err, context.Canceled):
 		return fmt.Errorf("stopped before the stream was drained: %s; run it again to resume", unfinished(r))
 	}
-	var skipped *streamreader.SkippedError
-	var ended *dynamill.EndedError
-	var unwritten *archive.WriteError
+	unwritten, lost := errors.AsType[*archive.WriteError](err)
+	ended, over := errors.AsType[*dynamill.EndedError](err)
 	switch {
-	case errors.As(err, &skipped):
+	case errors.As(err, new(*streamreader.SkippedError)):
 		return fmt.Errorf("not everything is drained: delete the rows of these shards from the lease table %s and drain again "+
 			"(docs/operations.md, \"A shard that is skipped\"): %w",
 			env.LeaseTable, err)
-	case errors.As(err, &unwritten):
+	case lost:
 		return ending.Unsuited("%w", unwritten)
 	case environment.IsSetup(err):
 		return inFlags{env.Classify(err)}
-	case errors.As(err, &ended):
+	case over:
 		ended.Remedy = asFlags.Replace(ended.Remedy)
 		if state := monitor.State(ended.State); state == monitor.StreamDisabled || state == monitor.TableDeleted {
 			return ending.Unsuited("%w", ended)

@@ -1,5 +1,5 @@
-// Package followed finds out whether and how a table is followed, from the lease rows, the stream and
-// Lambda's event source mappings; internal/health judges what it finds. It imports environment and writes nothing.
+// Package followed finds out how a table is followed, from the lease rows, the stream and Lambda's event source mappings;
+// internal/health judges what it finds. It imports environment and writes nothing.
 package followed
 
 import (
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,29 +37,28 @@ const (
 	ownersTime = 2 * dynamill.LeaseTermDefault
 )
 
-// Look finds out how a table is followed. Looks that follow one another share what the
-// lease rows said before, so only the first one waits for owners to renew their leases.
+// Look finds out how a table is followed. Only the first of several looks waits for owners to renew their leases.
 type Look struct {
 	Env    *environment.Environment
 	LagMax time.Duration
 	watch  health.Watch
 }
 
-// Facts finds out everything except the facts of the state table, which the caller reads.
-func (l *Look) Facts(ctx context.Context, leases environment.LeaseRows) (health.Facts, error) {
+// Facts finds out everything except the facts of the state table. The caller has read that, and the rows of the leases.
+func (l *Look) Facts(ctx context.Context, rows []leases.Lease, leaseTable bool) (health.Facts, error) {
 	f := health.Facts{
-		LagMax: l.LagMax, LeaseTable: health.Existence{Name: l.Env.LeaseTable, There: leases.Exists}, Remedies: remedies(l.Env),
+		LagMax: l.LagMax, LeaseTable: health.Existence{Name: l.Env.LeaseTable, There: leaseTable}, Remedies: remedies(l.Env),
 	}
-	arn, err := l.stream(ctx, &f, leases.Rows)
+	arn, err := l.stream(ctx, &f, rows)
 	if err != nil {
 		return f, err
 	}
 	// The stream is read while the owners of the leases have time to renew them.
 	var reading sync.WaitGroup
-	if leases.Exists && f.Stream.On && arn != "" {
-		reading.Go(func() { l.readBacklog(ctx, &f, arn, leases.Rows) })
+	if leaseTable && f.Stream.On && arn != "" {
+		reading.Go(func() { l.readBacklog(ctx, &f, arn, rows) })
 	}
-	err = l.watchOwners(ctx, leases.Rows)
+	err = l.watchOwners(ctx, rows)
 	reading.Wait()
 	if err != nil {
 		return f, err
@@ -107,11 +107,10 @@ func (l *Look) watchOwners(ctx context.Context, rows []leases.Lease) error {
 		if err := pace.Sleep(ctx, wait); err != nil {
 			return err
 		}
-		again, err := l.Env.ReadLeases(ctx)
-		if err != nil {
+		var err error
+		if rows, _, err = l.Env.Leases().Read(ctx); err != nil {
 			return fmt.Errorf("reading the leases: %w", err)
 		}
-		rows = again.Rows
 	}
 }
 
@@ -127,7 +126,6 @@ func anyAlive(owners []health.Owner) bool {
 	return slices.ContainsFunc(owners, func(o health.Owner) bool { return !o.Silent })
 }
 
-// readBacklog finds out what waits in the stream.
 func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, rows []leases.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, backlogTime)
 	defer cancel()
@@ -159,11 +157,10 @@ func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, row
 
 // reason says in one phrase why a service did not tell what was asked; otherwise is said of any other error.
 func reason(err error, service, otherwise string) string {
-	var refusal smithy.APIError
-	switch denied := refusedAction(err); {
-	case denied != "":
+	if denied := refusedAction(err); denied != "" {
 		return denied
-	case errors.As(err, &refusal):
+	}
+	if refusal, ok := errors.AsType[smithy.APIError](err); ok {
 		return service + " answered " + refusal.ErrorCode()
 	}
 	return otherwise
@@ -208,8 +205,7 @@ const (
 	mappingsMax   = 100 // of one stream, which Lambda lets two functions read at once
 )
 
-// functionsOf lists the Lambda functions that are mapped to a stream. If Lambda refuses to list them, the
-// result gives the reason.
+// functionsOf lists the Lambda functions that are mapped to a stream, or gives the reason why Lambda did not.
 func functionsOf(ctx context.Context, env *environment.Environment, streamARN string) (found health.Functions) {
 	if streamARN == "" || !asksLambda(env) {
 		return found
@@ -245,8 +241,8 @@ func refusedAction(err error) string {
 	if told := awserror.Explain(err, awserror.Place{}); told == nil || told.Kind != awserror.Permission {
 		return ""
 	}
-	var operation *smithy.OperationError
-	if !errors.As(err, &operation) {
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
 		return "no permission"
 	}
 	service := "dynamodb"
@@ -256,30 +252,22 @@ func refusedAction(err error) string {
 	return "no permission for " + service + ":" + operation.OperationName
 }
 
-// Watch tells from several readings of the leases whether any process
-// follows a stream. It is safe for concurrent use.
+// Watch tells from several readings of the leases whether any process follows a stream.
 type Watch struct {
-	mu    sync.Mutex
-	watch health.Watch
-	last  time.Time // zero before the first reading
+	watch      health.Watch // of the one goroutine that reads the leases
+	unfollowed atomic.Bool
 }
 
 // Observe notes one reading of a stream's leases.
 func (w *Watch) Observe(rows []leases.Lease, stream string, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	rows = slices.DeleteFunc(slices.Clone(rows), func(l leases.Lease) bool { return l.Stream != stream })
 	w.watch.Look(now, watchedRows(rows))
-	w.last = now
+	w.unfollowed.Store(!anyAlive(w.watch.Owners(now)))
 }
 
-// Unfollowed reports whether the readings show that no process follows the stream:
-// no lease has an owner, or each owner was silent for longer than its term allows.
-func (w *Watch) Unfollowed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.last.IsZero() && !anyAlive(w.watch.Owners(w.last))
-}
+// Unfollowed reports whether the readings show that no process follows the stream: no lease has an owner, or each owner
+// was silent for longer than its term allows. It is safe for concurrent use.
+func (w *Watch) Unfollowed() bool { return w.unfollowed.Load() }
 
 // NoFollower is what to do where a Watch is unfollowed.
 const NoFollower = "no process applies the stream: start `dynamill run`"

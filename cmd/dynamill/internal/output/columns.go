@@ -8,11 +8,9 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// columnGap parts the columns of a table.
 const columnGap = "  "
 
-// Columns is a table of text whose columns are aligned when it is shown. A long one
-// may be shown in parts: those that follow are at least as wide.
+// Columns is a table of text whose columns are aligned when it is shown. The parts of a long one grow wider only.
 type Columns struct {
 	Indent string
 	Rows   [][]string
@@ -26,8 +24,7 @@ func NewColumns(indent string, head ...string) *Columns {
 	return c
 }
 
-// Add appends a row. Cells are made printable: keys and values come from the
-// table's users and must not steer the terminal.
+// Add appends a row. Cells are made printable.
 func (c *Columns) Add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -58,8 +55,7 @@ func (c *Columns) Text() string {
 	return b.String()
 }
 
-// AlignTabs aligns the cells of consecutive lines that have tabs: a tab ends a cell. The values in the text are
-// printable, so none of them holds a tab.
+// AlignTabs aligns the cells of consecutive lines that have tabs: a tab ends a cell. The values in the text are printable.
 func AlignTabs(text string) string {
 	var b strings.Builder
 	table := Columns{}

@@ -19,8 +19,7 @@ func (o *Output) level() (slog.Level, error) {
 	return level, level.UnmarshalText([]byte(o.LogLevel))
 }
 
-// Logger logs to w: as text, or as JSON with --json. Warnings and errors are
-// coloured where standard error may carry colours.
+// Logger logs to w: as text, or as JSON with --json. Warnings and errors are coloured where standard error may be.
 func (o *Output) Logger(w io.Writer) *slog.Logger {
 	level, _ := o.level() // checked when the flags were read
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: explainedErrors}
@@ -45,11 +44,9 @@ func explainedErrors(_ []string, attribute slog.Attr) slog.Attr {
 	return attribute
 }
 
-// logPainter writes log lines in the colour of their level. A text handler writes a line at a time, which begins with
-// its time and its level.
+// logPainter writes log lines in the colour of their level. A text handler writes a line at a time.
 type logPainter struct{ out io.Writer }
 
-// Write writes one line.
 func (p logPainter) Write(line []byte) (int, error) {
 	_, level, _ := strings.Cut(string(line), " level=")
 	colour := ""

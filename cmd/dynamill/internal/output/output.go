@@ -1,6 +1,5 @@
-// Package output is where a command writes: results as text, tables or JSON to standard output, errors
-// and logs to standard error. Values are escaped before they reach a terminal. A result that cannot be
-// written is kept as the command's error. It imports ending, progress and internal/printable.
+// Package output is where a command writes: results as text, tables or JSON to standard output, errors and logs to standard
+// error. Values are escaped before they reach a terminal. It imports ending, progress and internal/printable.
 package output
 
 import (
@@ -98,8 +97,7 @@ func (o *Output) PrintJSONPart(before, indent string, part any, after string) {
 	o.write(printable.NewJSONWriter(o.Stdout), before+strings.TrimSuffix(b.String(), "\n")+after)
 }
 
-// PrintOutcome writes the lines of a result in the colour of its outcome. The
-// caller has made the values in them printable.
+// PrintOutcome writes lines whose values are printable already, in the colour of an outcome.
 func (o *Output) PrintOutcome(colour, text string) {
 	if !o.Coloured(o.Stdout) {
 		o.PrintText(text)
@@ -108,13 +106,11 @@ func (o *Output) PrintOutcome(colour, text string) {
 	}
 }
 
-// Report writes an error to standard error and returns its exit code. Rule
-// problems are a list with source lines and carets: they stand as they are.
+// Report writes an error to standard error and returns its exit code. Rule problems, with source lines, stand as they are.
 func (o *Output) Report(err error) int {
-	var problems *rules.Problems
 	text := fmt.Sprintf("dynamill: %s\n", ending.Text(err))
-	switch {
-	case errors.As(err, &problems):
+	switch problems, ok := errors.AsType[*rules.Problems](err); {
+	case ok:
 		fmt.Fprintln(o.Stderr, problems.Error())
 	case o.Coloured(o.Stderr):
 		_ = progress.Paint(o.Stderr, progress.Red, text)
@@ -131,8 +127,7 @@ const (
 	ColorNever  = "never"
 )
 
-// Coloured reports whether one of the outputs may carry colours: with auto a
-// terminal that does not ask for none (no-color.org).
+// Coloured reports whether one of the outputs may carry colours: with auto a terminal that does not ask for none (no-color.org).
 func (o *Output) Coloured(w io.Writer) bool {
 	switch o.Color {
 	case ColorAlways:

@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// ruleSummary is what `check` says of one rule.
 type ruleSummary struct {
 	Rule        string           `json:"rule"`
 	Kind        string           `json:"kind"`

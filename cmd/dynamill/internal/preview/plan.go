@@ -1,6 +1,6 @@
-// Package preview says what a rule file finds in a table and would change there: the cost of each rule,
-// which items are of which entity, what differs from the rules in force, and what seeding takes. It
-// writes nothing to AWS. It imports session, report, projections and internal/replay/verify.
+// Package preview says what a rule file finds in a table and would change there: the cost of each rule, which items are of which
+// entity, what differs from the rules in force, and what seeding takes. It imports session, report, projections and
+// internal/replay/verify.
 package preview
 
 import (
@@ -82,8 +82,7 @@ func CompareRules(ctx context.Context, w *session.Session) (*projections.Compari
 	return found, w.Env.CheckOwner(found.Table)
 }
 
-// addOrigins says of a table without rules in force what `run` does first, and
-// names a table of dynamill's own that was deleted.
+// addOrigins says of a table without rules in force what `run` does first, and names a table of dynamill's own that was deleted.
 func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.TableDescription) error {
 	t, err := w.Env.Traces(ctx)
 	if err != nil {
@@ -169,7 +168,6 @@ func (p *Plan) Text() string {
 	return b.String()
 }
 
-// saidAs shows what a rule file says, or that it says nothing.
 func saidAs(text string) string {
 	if text == "" {
 		return "nothing"
@@ -185,7 +183,6 @@ const (
 	howManyUnknown = "; how many, only reading them tells"
 )
 
-// planDetails says what comes of a rule's change.
 func planDetails(r projections.RuleChange, set *rules.Set) []string {
 	if r.Former == nil && (r.What == projections.RuleChanged || r.What == projections.RuleRemoved) {
 		return []string{fileNotKept}

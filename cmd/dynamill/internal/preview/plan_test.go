@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
@@ -158,7 +158,7 @@ rules:
 // replaceText replaces a text attribute in the state table, and says how often.
 func replaceText(t *testing.T, sim *dynamosim.Sim, before, after string) (n int) {
 	t.Helper()
-	table := "app" + settings.StateSuffix
+	table := "app" + following.StateSuffix
 	page, err := sim.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
 	if err != nil {
 		t.Fatal(err)

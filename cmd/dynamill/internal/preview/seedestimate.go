@@ -14,8 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
-// seedEstimate is what `run` reads and writes when it seeds rules on a table
-// that it has never run on. The figures are projected from a sample.
+// seedEstimate is what `run` reads and writes when it seeds rules on a new table. The figures are projected from a sample.
 type seedEstimate struct {
 	Items      int64   `json:"items"`                // to be read
 	Exact      bool    `json:"exact"`                // the sample was the whole table

@@ -3,6 +3,8 @@ package preview
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,7 +21,6 @@ import (
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
-// checkedTable is what `check --table` says of a table.
 type checkedTable struct {
 	Table     string          `json:"table"`
 	Sampled   int             `json:"sampledItems"`
@@ -64,7 +65,13 @@ func checkTable(ctx context.Context, out *output.Output, s *settings.Settings, s
 	if err != nil {
 		return nil, nil, work.Env.Classify(fmt.Errorf("reading a sample of table %q: %w", table, err))
 	}
-	return newCheckedTable(table, aws.ToInt64(description.ItemCount), sample, tally), tally.warnings(), nil
+	var warnings []foundProblem
+	if tally.items > 0 { // an empty table says nothing about the rules
+		for _, e := range tally.unmet() {
+			warnings = append(warnings, tally.warning(e))
+		}
+	}
+	return newCheckedTable(table, aws.ToInt64(description.ItemCount), sample, tally), warnings, nil
 }
 
 func newCheckedTable(table string, about int64, sample tableSample, tally *matchTally) *checkedTable {
@@ -107,7 +114,6 @@ func (c *checkedTable) Text() string {
 	return text + "keys of items of no entity, such as:\n" + examples.Text()
 }
 
-// unmatchedExamples is how many keys of items without an entity are kept.
 const unmatchedExamples = 3
 
 // matchTally counts how many items are of each entity of a rule file.
@@ -143,8 +149,7 @@ func (t *matchTally) count(item change.Item) {
 	}
 }
 
-// unmet lists the entities that a rule reads or writes and that no counted item is
-// of. Targets of mirror rules are left out: dynamill makes those items.
+// unmet lists the entities that a rule reads or writes and that no counted item is of. dynamill makes targets of mirror rules.
 func (t *matchTally) unmet() []*rules.Entity {
 	var unmet []*rules.Entity
 	for _, e := range t.set.Entities {
@@ -153,16 +158,6 @@ func (t *matchTally) unmet() []*rules.Entity {
 		}
 	}
 	return unmet
-}
-
-// warnings has one for each unmet entity. An empty table says nothing about the rules.
-func (t *matchTally) warnings() (all []foundProblem) {
-	if t.items > 0 {
-		for _, e := range t.unmet() {
-			all = append(all, t.warning(e))
-		}
-	}
-	return all
 }
 
 // warning says of an unmet entity which rules it concerns, and what may be wrong.
@@ -219,30 +214,23 @@ type tableSample struct {
 	readUnits float64
 }
 
-// sampleSegment is one part of the table, as far as it was read.
-type sampleSegment struct {
-	number int
-	next   tablescan.Key
-}
-
-// sampleTable hands items of the table to take, within the bounds. It reads from
-// several segments, so that the items come from all over the table's partitions.
+// sampleTable hands items of the table to take, within the bounds. It reads from several segments, so that the items come from
+// all over the table's partitions.
 func sampleTable(ctx context.Context, client tablescan.Client, table string, bounds sampleBounds,
 	take func(change.Item) error) (s tableSample, err error) {
 	scan := &tablescan.Table{Client: client, TableName: table, Segments: sampleSegments, EventuallyConsistent: true}
-	segments := make([]*sampleSegment, sampleSegments)
-	for i := range segments {
-		segments[i] = &sampleSegment{number: i}
+	behind := map[int]tablescan.Key{} // of each segment that is not read to its end
+	for i := range sampleSegments {
+		behind[i] = nil
 	}
-	for pages := 0; len(segments) > 0; {
-		var unfinished []*sampleSegment
-		share := (bounds.itemsMax - s.items + len(segments) - 1) / len(segments)
-		for _, segment := range segments {
+	for pages := 0; len(behind) > 0; {
+		share := (bounds.itemsMax - s.items + len(behind) - 1) / len(behind)
+		for _, segment := range slices.Sorted(maps.Keys(behind)) {
 			limit := min(share, bounds.itemsMax-s.items)
 			if limit == 0 || pages == bounds.pagesMax {
 				return s, nil
 			}
-			page, err := scan.Read(ctx, segment.number, segment.next, limit)
+			page, err := scan.Read(ctx, segment, behind[segment], limit)
 			if err != nil {
 				return s, err
 			}
@@ -254,11 +242,10 @@ func sampleTable(ctx context.Context, client tablescan.Client, table string, bou
 			}
 			s.items += len(page.Items)
 			s.readUnits += page.ReadUnits
-			if segment.next = page.Next; segment.next != nil {
-				unfinished = append(unfinished, segment)
+			if behind[segment] = page.Next; page.Next == nil {
+				delete(behind, segment)
 			}
 		}
-		segments = unfinished
 	}
 	s.whole = true
 	return s, nil

@@ -1,18 +1,20 @@
-// Package progress shows how far a long command is: one line with a bar on a
-// terminal, a log line every ten seconds elsewhere.
+// Package progress shows how far a long command is: one line with a bar on a terminal, a log line every ten seconds
+// elsewhere. The pure half turns states into rate, percentage and time left (Meter), and these into a line that fits a
+// terminal's width (Line). The other half keeps one line below what is logged (Screen, Start).
 //
-// The pure half turns states into rate, percentage and time left (Meter), and these
-// into a line that fits a terminal's width (Line). The other half keeps one line
-// below what is logged (Screen), and takes a state whenever one is due (Show).
-//
-// It imports internal/pace and internal/printable: text from tables and files is escaped before it
-// reaches a terminal. Only Screen writes control characters, and only to a terminal.
+// It imports internal/pace and internal/printable: text from tables and files is escaped before it reaches a terminal. Only
+// Screen writes control characters, and only to a terminal.
 package progress
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // State is how far a command is at one moment.
@@ -121,4 +123,87 @@ func Attributes(s State, e Estimate) []any {
 		found = append(found, "seconds_left", int64(e.Left/time.Second))
 	}
 	return found
+}
+
+const (
+	barWidth = 20
+	gap      = "  "
+)
+
+// Line is the state in one line of at most width columns. A line that is too long loses the notes from the last on, then the bar,
+// the rate, the count.
+func Line(s State, e Estimate, width int) string {
+	bar, count, percent, rate, left := "", "", "", "", ""
+	if e.Percent >= 0 {
+		percent = fmt.Sprintf("%.0f%%", e.Percent)
+		full := min(barWidth, int(e.Percent*barWidth/100))
+		bar = fmt.Sprintf("[%s%s] %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), percent)
+	}
+	if s.Unit != "" {
+		count, rate = printable.Grouped(s.Done), printable.Rounded(e.Rate)+"/s"
+		if s.Total > 0 && s.Done <= s.Total {
+			of := " of "
+			if s.About {
+				of = " of about "
+			}
+			count += of + printable.Grouped(s.Total)
+		}
+		count += " " + s.Unit
+	}
+	if e.Left > 0 {
+		left = e.Left.Round(time.Second).String() + " left"
+	}
+	phase := printable.Text(s.Phase)
+	notes := make([]string, len(s.Notes))
+	for i, note := range s.Notes {
+		notes[i] = printable.Text(note)
+	}
+	for n := len(notes); n >= 0; n-- {
+		if line := joined(append([]string{phase, bar, count, rate, left}, notes[:n]...)); columns(line) <= width {
+			return line
+		}
+	}
+	for _, parts := range [][]string{{phase, percent, count, rate, left}, {phase, percent, count, left}, {phase, percent, left}} {
+		if line := joined(parts); columns(line) <= width {
+			return line
+		}
+	}
+	return cut(joined([]string{phase, percent}), width)
+}
+
+func joined(parts []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" }), gap)
+}
+
+// cut returns the beginning of a text that takes at most width columns.
+func cut(text string, width int) string {
+	used := 0
+	for i, r := range text {
+		if used += columnsOf(r); used > width {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// columns is how many columns of a terminal a printable text takes at most.
+func columns(text string) (n int) {
+	for _, r := range text {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+// wideFirst is the first character that a terminal may show two columns wide (Hangul Jamo). Most that follow are narrow: a line
+// that is too short does no harm.
+const wideFirst = '\u1100'
+
+func columnsOf(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r >= wideFirst:
+		return 2
+	}
+	return 1
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -109,33 +109,19 @@ const (
 	plain = "\x1b[0m"
 )
 
-// painted is a text in a colour. It escapes the text, so that a value in it cannot
-// steer the terminal. No colour reaches over a line break.
-func painted(colour, text string) string {
-	text = printable.Lines(text)
-	if colour == "" {
-		return text
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line, ended := strings.CutSuffix(line, "\n")
-		if line != "" {
-			b.WriteString(colour + line + plain)
-		}
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
+// inLine is a line without its end. No colour reaches over a line break.
+var inLine = regexp.MustCompile(`.+`)
 
-// Paint writes lines in a colour to the writer below a printable.Writer, or above the line of a Screen. The caller knows
-// that the output may carry colours.
+// Paint writes lines in a colour, or in none for "", to the writer below a printable.Writer, or above the line of a
+// Screen. It escapes the text. The caller knows that the output may carry colours.
 func Paint(w io.Writer, colour, text string) error {
 	if screen, ok := w.(*Screen); ok {
 		return screen.above(func() error { return Paint(screen.out, colour, text) })
 	}
-	_, err := io.WriteString(printable.Under(w), painted(colour, text))
+	if text = printable.Lines(text); colour != "" {
+		text = inLine.ReplaceAllString(text, colour+"$0"+plain)
+	}
+	_, err := io.WriteString(printable.Under(w), text)
 	return err
 }
 
@@ -144,10 +130,7 @@ const (
 	logInterval    = 10 * time.Second       // of the log line elsewhere
 )
 
-// Show shows a command's states until ctx ends: on a terminal as one line that is
-// written over, elsewhere as a log line every ten seconds. It takes the states from
-// one goroutine.
-func Show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) {
+func show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) {
 	interval := logInterval
 	if screen.terminal {
 		interval = screenInterval
@@ -167,17 +150,15 @@ func Show(ctx context.Context, screen *Screen, logger *slog.Logger, take func() 
 	screen.Show("")
 }
 
-// Start is Show beside the caller's own work. The returned function ends it and
-// takes the line away.
+// Start shows a command's states beside the caller's own work: on a terminal as one line that is written over, elsewhere
+// as a log line every ten seconds. It takes the states from one goroutine. The returned function ends that, and takes the
+// line away.
 func Start(ctx context.Context, screen *Screen, logger *slog.Logger, take func() State) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		Show(ctx, screen, logger, take)
-	}()
+	var shown sync.WaitGroup
+	shown.Go(func() { show(ctx, screen, logger, take) })
 	return func() {
 		cancel()
-		<-ended
+		shown.Wait()
 	}
 }

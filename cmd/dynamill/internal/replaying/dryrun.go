@@ -18,10 +18,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// examplesMax is how many examples of each rule a dry run shows.
 const examplesMax = 3
 
-// rulePreview is what a replay would change of one rule.
 type rulePreview struct {
 	Rule       string   `json:"rule"`
 	Changes    int64    `json:"changes"`
@@ -63,10 +61,13 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	cfg := verify.Config{
 		Items: scans.Items, Ahead: true,
 		Found: func(found verify.Result) error {
-			if byRule[found.Rule] == nil {
-				byRule[found.Rule] = &rulePreview{Rule: found.Rule}
+			p := cmp.Or(byRule[found.Rule], &rulePreview{Rule: found.Rule})
+			byRule[found.Rule] = p
+			p.Changes++
+			p.WriteUnits += found.WriteUnits
+			if len(p.Examples) < examplesMax {
+				p.Examples = append(p.Examples, exampleOf(found))
 			}
-			byRule[found.Rule].add(found)
 			return nil
 		},
 	}
@@ -88,17 +89,7 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	return nil
 }
 
-// add takes a change in, and keeps the first ones as examples.
-func (p *rulePreview) add(found verify.Result) {
-	p.Changes++
-	p.WriteUnits += found.WriteUnits
-	if len(p.Examples) < examplesMax {
-		p.Examples = append(p.Examples, exampleOf(found))
-	}
-}
-
-// notForeseen lists the rules that read what rules would write that would change
-// something, or cannot be foreseen themselves.
+// notForeseen lists the rules that read what rules would write that would change something, or cannot be foreseen themselves.
 func (r *replayer) notForeseen(changes func(rule string) bool) []unforeseen {
 	found := map[string][]string{}
 	for more := true; more; {
@@ -125,8 +116,7 @@ func (r *replayer) notForeseen(changes func(rule string) bool) []unforeseen {
 	return list
 }
 
-// feeds reports whether one rule writes what another depends on: items that it
-// reads or writes on, or attributes that it reads of them.
+// feeds reports whether one rule writes what another depends on: items that it reads or writes on, or attributes of them.
 func feeds(writer, reader *rules.Rule) bool {
 	if writer == reader {
 		return false

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
-// watch holds how far a replay is.
 type watch struct {
 	*replayer
 
@@ -22,24 +21,11 @@ type watch struct {
 	items map[string]int64 // looked at in each pass, by all processes
 }
 
-func newWatch(r *replayer) *watch { return &watch{replayer: r} }
-
-// note takes what the replay reports.
 func (w *watch) note(p replay.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = p
-	if w.items == nil {
-		w.items = map[string]int64{}
-	}
 	w.items[p.Pass] = max(w.items[p.Pass], p.PassItems)
-}
-
-// itemsLooked is how many items all processes together looked at in a pass, as far as this process knows.
-func (w *watch) itemsLooked(pass string) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.items[pass]
 }
 
 // state is how far the replay is now.
@@ -47,22 +33,16 @@ func (w *watch) state() progress.State {
 	w.mu.Lock()
 	p := w.now
 	w.mu.Unlock()
-	v := state{Progress: p, total: w.total(p.Pass), about: true, work: report.WorkOf(w.engine.Stats(), w.engine.RuleStats())}
-	if w.sourceItems > 0 {
-		v.total, v.about = w.sourceItems, false
-	}
-	return v.shown()
-}
-
-// total is about how many items a pass goes over; 0 if that is not known.
-func (w *watch) total(pass string) int64 {
+	v := state{Progress: p, about: w.sourceItems == 0, work: report.WorkOf(w.engine.Stats(), w.engine.RuleStats())}
 	switch {
 	case w.source != nil:
-		return 0
-	case w.engine.TableOf(pass) != w.Table:
-		return w.counts.StateItems
+		v.total = w.sourceItems
+	case w.engine.TableOf(v.Pass) != w.Table:
+		v.total = w.counts.StateItems
+	default:
+		v.total = w.counts.Items
 	}
-	return w.counts.Items
+	return v.shown()
 }
 
 // state is a replay at one moment.
@@ -73,7 +53,6 @@ type state struct {
 	work  report.EngineWork
 }
 
-// shown is the state for the terminal and the log.
 func (v state) shown() progress.State {
 	if v.Pass == "" {
 		return progress.State{Message: "replaying", Phase: "looking what there is to do"}
@@ -112,7 +91,7 @@ type Replayed struct {
 
 func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took time.Duration, watch *watch) {
 	matches := r.engine.Matches()
-	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.itemsLooked(matches.Pass)
+	whole := r.source == nil && matches.Pass != "" && matches.Looked >= watch.items[matches.Pass]
 	found, err := sighting.LookAndRecord(ctx, r.engine, whole && r.options.whole())
 	found.Whole = whole
 	seen := report.Sightings{Seen: found}
@@ -124,12 +103,9 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 		r.Logger.Warn("what is parked could not be counted", "error", err)
 	}
 	result := Replayed{
-		Table: r.Table, Source: "scan of " + r.Table, Totals: totals, Parked: parked,
+		Table: r.Table, Source: r.sourceName(), Totals: totals, Parked: parked,
 		EngineWork: report.WorkOf(r.engine.Stats(), r.engine.RuleStats()),
 		Seconds:    took.Round(time.Millisecond).Seconds(), Seen: seen.Report(),
-	}
-	if r.source != nil {
-		result.Source = r.source.Describe()
 	}
 	if r.JSON {
 		r.PrintJSON(result)

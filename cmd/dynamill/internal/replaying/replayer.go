@@ -1,6 +1,5 @@
-// Package replaying is what `replay` does beside package replay: it compares the rules with those in force,
-// asks before it changes any, opens the source, and says what it does and did. It imports preview,
-// verifying, whose progress a dry run shows, session and report.
+// Package replaying is what `replay` does beside package replay: it compares the rules with those in force, asks before it
+// changes any, opens the source, and says what it does and did. It imports preview, verifying, session and report.
 package replaying
 
 import (
@@ -48,7 +47,6 @@ func Run(ctx context.Context, out *output.Output, s *settings.Settings, options 
 	return err
 }
 
-// replayer is one call of `replay`.
 type replayer struct {
 	*session.Session
 	options Options
@@ -60,10 +58,8 @@ type replayer struct {
 	begun       bool
 }
 
-// run does all that only reads, and can refuse, before it opens the engine, which
-// registers the rules.
-func (r *replayer) run(ctx context.Context) error {
-	var err error
+// run does all that only reads, and can refuse, before it opens the engine, which registers the rules.
+func (r *replayer) run(ctx context.Context) (err error) {
 	if r.counts, err = environment.CountsOf(ctx, r.Env); err != nil {
 		return err
 	}
@@ -108,7 +104,7 @@ func (r *replayer) work(ctx context.Context) error {
 	}
 	r.begun = true
 	began := time.Now()
-	watch := newWatch(r)
+	watch := &watch{replayer: r, items: map[string]int64{}}
 	stop := progress.Start(context.WithoutCancel(ctx), r.Screen, r.Logger, watch.state)
 	totals, err := replay.Run(ctx, r.config(watch.note))
 	stop()
@@ -135,25 +131,23 @@ func (r *replayer) keys() replay.KeyNames {
 	return replay.KeyNames{Partition: r.Set.Table.PartitionKey, Sort: r.Set.Table.SortKey}
 }
 
-// failure turns the end of a replay into the sentence to be read.
 func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
 		return fmt.Errorf("stopped after %s: the same command goes on from there", printable.Counted(totals.Items, "item"))
 	}
-	var (
-		pieces *replay.PiecesError
-		known  *ending.Failure
-	)
-	switch {
-	case errors.As(err, &pieces):
-		if found := r.Env.Classify(err); errors.As(found, &known) {
+	switch pieces, failed := errors.AsType[*replay.PiecesError](err); {
+	case failed:
+		if found := r.Env.Classify(err); errors.As(found, new(*ending.Failure)) {
 			return found
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
 			remedy = "; --budget and --read-rate have them ask for less"
 		}
-		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces, Errors: r.Env.ClassifyAll(pieces.Errors)}
+		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces}
+		for _, err := range pieces.Errors {
+			told.Errors = append(told.Errors, r.Env.Classify(err))
+		}
 		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
 		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",
@@ -185,8 +179,7 @@ const (
 	parallelMax = 64 // the engine itself works on several items of a page at a time
 )
 
-// Check refuses what makes no sense together. What a file says to several commands
-// one of them may have no use for.
+// Check refuses what makes no sense together. What a file says to several commands one of them may have no use for.
 func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	if o.From == FromKeys+settings.StandardInput {
 		if err := s.ClaimStdin("--from " + o.From); err != nil {
@@ -210,7 +203,6 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	return cmp.Or(settings.CheckRates(o.Budget, o.ReadRateMax), o.checkFrom())
 }
 
-// fromFile is how --from begins where it names a list of keys.
 const fromFile = FromKeys + "//"
 
 // source divides --from into what it begins with and the place behind it.
@@ -246,8 +238,8 @@ func (o *Options) checkFrom() error {
 // whole reports whether the replay goes over all there is.
 func (o *Options) whole() bool { return o.From == FromScan && len(o.Rules) == 0 }
 
-// passesOver says how many passes go over the items, and how many over the state
-// table: the last one, where former rules are taken back or everything is in force.
+// passesOver says how many passes go over the items, and how many over the state table: the last one, where former rules
+// are taken back or everything is in force.
 func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
 	switch {
 	case left > 0 && formers:
@@ -260,15 +252,14 @@ func (r *replayer) passesOver(left int, formers bool) (items, state int64) {
 	return 1, 0
 }
 
-// announce says, before anything is read or written at length, what will be
-// done and what it takes as far as that can be told.
+// announce says, before anything is read or written at length, what will be done and what it takes.
 func (r *replayer) announce(ctx context.Context, left int) error {
 	description, items := r.engine.Describe(), r.counts.Items
 	facts := output.Columns{}
 	facts.Add("table", r.Table+" in "+r.Env.Where())
 	facts.Add("state", description.StateTable)
 	if r.source == nil {
-		facts.Add("source", "scan of "+r.Table)
+		facts.Add("source", r.sourceName())
 	} else {
 		pieces, err := r.source.Pieces(ctx)
 		if err != nil {
@@ -283,7 +274,7 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 		if exact && !slices.ContainsFunc(pieces, func(p replay.Piece) bool { return p.Items == 0 }) {
 			r.sourceItems = items
 		}
-		facts.Add("source", r.source.Describe()+", "+printable.Counted(len(pieces), "piece"))
+		facts.Add("source", r.sourceName()+", "+printable.Counted(len(pieces), "piece"))
 	}
 	switch {
 	case left > 0:

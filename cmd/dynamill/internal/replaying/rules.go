@@ -16,8 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 )
 
-// compare compares the rule file with the rules in force, and refuses a replay
-// that cannot bring into force what is not.
+// compare compares the rule file with the rules in force, and refuses a replay that cannot bring into force what is not.
 func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error) {
 	found, err := preview.CompareRules(ctx, r.Session)
 	if err != nil {
@@ -26,17 +25,13 @@ func (r *replayer) compare(ctx context.Context) (*projections.Comparison, error)
 	if changed := changedOf(found); changed != nil && !r.options.whole() {
 		return nil, ending.Invalid("%w (a whole one: leave out --rule and --from)", changed)
 	}
-	return found, r.refusePending(pendingOf(found))
-}
-
-// pendingOf names the rules that are not in force yet, or are not taken back.
-func pendingOf(found *projections.Comparison) (names []string) {
+	var pending []string // rules that are not in force yet, or are not taken back
 	for _, rule := range found.Rules {
 		if !rule.Live {
-			names = append(names, rule.Name)
+			pending = append(pending, rule.Name)
 		}
 	}
-	return names
+	return found, r.refusePending(pending)
 }
 
 // refusePending refuses a replay that leaves rules as they are: those that are not in force.
@@ -58,12 +53,11 @@ func (r *replayer) refusePending(rules []string) error {
 func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 	changed := &projections.RulesChangedError{StateTable: found.StateTable}
 	for _, rule := range found.Rules {
-		switch rule.What {
-		case projections.RuleChanged:
+		if rule.What == projections.RuleChanged {
 			changed.Changed = append(changed.Changed, rule.Name)
-		case projections.RuleRemoved:
+		}
+		if rule.What == projections.RuleRemoved {
 			changed.Removed = append(changed.Removed, rule.Name)
-		case projections.RuleUnchanged, projections.RuleRenamed, projections.RuleSpread, projections.RuleAdded, projections.RuleRetiring:
 		}
 	}
 	if len(changed.Changed)+len(changed.Removed) == 0 {
@@ -72,8 +66,7 @@ func changedOf(found *projections.Comparison) *projections.RulesChangedError {
 	return changed
 }
 
-// open opens the engine. A replay of the whole table registers the rules, and changes those
-// that were found if the user agreed to that.
+// open opens the engine. A replay of the whole table registers the rules, and changes those that the user agreed to change.
 func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engine, error) {
 	cfg := r.EngineConfig(r.options.Budget)
 	open := projections.OpenAttached
@@ -96,8 +89,8 @@ func (r *replayer) open(ctx context.Context, agreedEpoch int) (*projections.Engi
 	return engine, nil
 }
 
-// agree says what changed rules mean for the table, if there are any, and has
-// the user agree to it. It returns the epoch of the rules that may change, 0 if none do.
+// agree says what changed rules mean for the table, if there are any, and has the user agree to it. It returns the epoch of
+// the rules that may change, 0 if none do.
 func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (epoch int, err error) {
 	changed := changedOf(found)
 	if changed == nil {
@@ -112,7 +105,7 @@ func (r *replayer) agree(ctx context.Context, found *projections.Comparison) (ep
 		return 0, ending.Invalid("%w; with --yes it is carried out without asking", changed)
 	}
 	fmt.Fprint(r.Screen, "carry this out? [y/N] ")
-	answer, _ := bufio.NewReader(stoppable{ctx, r.Settings.Stdin}).ReadString('\n')
+	answer, _ := bufio.NewReader(stoppable(ctx, r.Settings.Stdin)).ReadString('\n')
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}

@@ -13,6 +13,13 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
+func (r *replayer) sourceName() string {
+	if r.source == nil {
+		return "scan of " + r.Table
+	}
+	return r.source.Describe()
+}
+
 // openSource opens what --from names; a scan is made by the replay itself.
 func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
 	begin, place := r.options.source()
@@ -34,7 +41,7 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case fromFile:
 		r.source, err = replay.OpenKeyList(place, r.keys())
 	default: // checkFrom lets nothing but standard input through
-		r.source, err = replay.SpoolKeyList(stoppable{ctx, r.Settings.Stdin}, "standard input", r.keys())
+		r.source, err = replay.SpoolKeyList(stoppable(ctx, r.Settings.Stdin), "standard input", r.keys())
 	}
 	if err != nil {
 		return nil, r.sourceFailure(err)
@@ -47,41 +54,23 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 }
 
 // stoppable reads what may keep one waiting for ever, until the context ends.
-type stoppable struct {
-	ctx context.Context //nolint:containedctx // a Reader is given none
-	in  io.Reader
-}
-
-func (s stoppable) Read(into []byte) (int, error) {
-	type answer struct {
-		text []byte
-		err  error
-	}
-	answers := make(chan answer, 1)
+func stoppable(ctx context.Context, in io.Reader) io.Reader {
+	out, pipe := io.Pipe()
+	context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		own := make([]byte, len(into)) // into is not ours any more once the context has ended
-		n, err := s.in.Read(own)
-		answers <- answer{own[:n], err}
+		_, err := io.Copy(pipe, in)
+		pipe.CloseWithError(err)
 	}()
-	select {
-	case <-s.ctx.Done():
-		return 0, context.Cause(s.ctx)
-	case a := <-answers:
-		return copy(into, a.text), a.err
-	}
+	return out
 }
 
 // sourceFailure tells what is wrong with a source from what keeps one from reading it.
 func (r *replayer) sourceFailure(err error) error {
-	var (
-		known   *ending.Failure
-		damaged *replay.ExportError
-	)
 	err = fmt.Errorf("--from %s: %w", r.options.From, err)
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, new(*ending.Failure)):
 		return err
-	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
+	case errors.As(err, new(*replay.ExportError)), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
 		return ending.Invalid("%w", err)
 	}
 	if told := r.Env.Classify(err); told != err { //nolint:errorlint // classify returns this very error if it does not know it
@@ -93,10 +82,8 @@ func (r *replayer) sourceFailure(err error) error {
 // parkedKeys gives a replay the keys of what is parked, as soon as its engine is open.
 type parkedKeys struct{ *replayer }
 
-// CountParked counts what is parked.
 func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
 
-// ParkedKeys lists a page of them.
 func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.Page, err error) {
 	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {

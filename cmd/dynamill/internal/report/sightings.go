@@ -1,6 +1,5 @@
-// Package report holds what the results of several commands have in common: the entities of the items
-// that a command looked at, targets that do not exist, and what the engine wrote. It imports output,
-// projections and internal/sighting.
+// Package report holds what the results of several commands have in common: the entities of the items that a command looked
+// at, targets that do not exist, and what the engine wrote. It imports output, projections and internal/sighting.
 package report
 
 import (
@@ -90,8 +89,7 @@ func MissingOf(t projections.MissingTargets) MissingReport {
 	return m
 }
 
-// Text is for people: one line for each entity, then examples that matched none, then missing targets,
-// then warnings.
+// Text is for people: one line for each entity, then examples that matched none, then missing targets, then warnings.
 func (s Sightings) Text() string {
 	var b strings.Builder
 	if s.Items+s.Records > 0 {

@@ -1,5 +1,5 @@
-// Package session opens table, rules, clients and log for a command in one way, and ends work at a
-// signal. It imports output, settings, environment and progress.
+// Package session opens table, rules, clients and log for a command in one way, and ends work at a signal. It imports output,
+// settings, environment and progress.
 package session
 
 import (
@@ -81,30 +81,22 @@ func (s *Session) AuditConfig(names []string) projections.AuditConfig {
 	}
 }
 
-// Begin is New for work that takes long, on the named rules or on all. Signals end what is done
-// with the returned context until end is called.
+// Begin is New for work that takes long, on the named rules or on all. Signals end what is done with the returned context
+// until end is called.
 func Begin(ctx context.Context, out *output.Output, s *settings.Settings, names []string) (working context.Context, w *Session, end func(),
 	err error) {
 	if w, err = New(out, s); err != nil {
 		return nil, nil, nil, err
 	}
 	w.LogWarnings()
-	if err := checkRules(w.Set, names); err != nil {
-		return nil, nil, nil, err
+	known := RuleNames(w.Set)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, nil, nil, ending.Invalid("there is no rule %q: the rules are %s", name, strings.Join(known, ", "))
+		}
 	}
 	working, end = StopOnSignals(ctx, func(text string) { fmt.Fprintln(w.Screen, text) })
 	return working, w, end, nil
-}
-
-// checkRules refuses names of rules that there are not.
-func checkRules(set *rules.Set, names []string) error {
-	known := RuleNames(set)
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return ending.Invalid("there is no rule %q: the rules are %s", name, strings.Join(known, ", "))
-		}
-	}
-	return nil
 }
 
 // RuleNames are the names of a rule file's rules.
@@ -133,8 +125,7 @@ func (s *Session) LogWarnings() {
 // ErrStopped is the cause of a context that a signal ended.
 var ErrStopped = errors.New("stopped by a signal")
 
-// StopOnSignals ends the context at the first SIGINT or SIGTERM and the process
-// at the second.
+// StopOnSignals ends the context at the first SIGINT or SIGTERM and the process at the second.
 func StopOnSignals(ctx context.Context, say func(string)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)

@@ -1,5 +1,5 @@
-// Package settings holds the flags that mean the same in every command: it reads the rule file, and names
-// the table and dynamill's own tables. It imports ending, rules and internal/following.
+// Package settings holds the flags that mean the same in every command: it reads the rule file, and names the table and
+// dynamill's own tables. It imports ending, rules and internal/following.
 package settings
 
 import (
@@ -22,12 +22,6 @@ import (
 
 // TableVariable is the environment variable of --table.
 const TableVariable = "DYNAMILL_TABLE"
-
-// The suffixes of the names of dynamill's own tables.
-const (
-	StateSuffix  = following.StateSuffix // names the state table beside the user's table
-	LeasesSuffix = following.LeaseSuffix // names the table of leases and checkpoints beside the state table
-)
 
 // Settings are the flags that mean the same in every command: where the rules and the tables are.
 type Settings struct {
@@ -76,38 +70,32 @@ func (s *Settings) LoadForTable() (*rules.Set, string, error) {
 	return set, table, err
 }
 
-// LoadForInspection names the table that a command looks at which needs no rules. The rules
-// are those of the file if there is one that can be read; without it a table must be
-// named otherwise.
+// LoadForInspection is LoadForTable for a command that needs no rules. If no rule file can be read, the set is empty, and the
+// table must be named otherwise.
 func (s *Settings) LoadForInspection(rulesGiven bool) (*rules.Set, string, error) {
-	set, err := s.Load()
-	if err == nil {
-		table, err := s.TableName(set)
+	set, table, err := s.LoadForTable()
+	if set != nil || rulesGiven {
 		return set, table, err
 	}
-	_, statErr := os.Stat(s.Rules)
-	missing := errors.Is(statErr, fs.ErrNotExist)
-	switch {
-	case rulesGiven:
-		return nil, "", err
-	case s.Table != "":
+	if s.Table != "" {
 		set = &rules.Set{}
 		return set, s.Table, s.checkNames(s.Table, set)
-	case missing:
-		return nil, "", ending.Invalid("no table is named: give --table NAME, set %s, or run dynamill where the rule file is", TableVariable)
+	}
+	if _, missing := os.Stat(s.Rules); errors.Is(missing, fs.ErrNotExist) {
+		err = ending.Invalid("no table is named: give --table NAME, set %s, or run dynamill where the rule file is", TableVariable)
 	}
 	return nil, "", err
 }
 
 // StateTableName names the state table of a table.
 func (s *Settings) StateTableName(table string) string {
-	return cmp.Or(s.StateTable, table+StateSuffix)
+	return cmp.Or(s.StateTable, table+following.StateSuffix)
 }
 
-// LeaseTableName names the table of leases and checkpoints. It follows the state
-// table: a checkpoint says what one state table knows, and another must not skip it.
+// LeaseTableName names the table of leases and checkpoints. A checkpoint says what one state table knows, and another must
+// not skip it: so it follows the state table.
 func (s *Settings) LeaseTableName(table string) string {
-	return s.StateTableName(table) + LeasesSuffix
+	return s.StateTableName(table) + following.LeaseSuffix
 }
 
 // CheckBudget refuses what no --budget can be.
@@ -120,17 +108,13 @@ func CheckBudget(units int) error {
 
 // CheckRates refuses what no --budget and no --read-rate can be.
 func CheckRates(budget int, readMax float64) error {
-	switch err := CheckBudget(budget); {
-	case err != nil:
-		return err
-	case !(readMax >= 0): // or no number
-		return ending.Invalid("--read-rate %g is no rate: give read units per second", readMax)
+	if !(readMax >= 0) { // or no number
+		return cmp.Or(CheckBudget(budget), ending.Invalid("--read-rate %g is no rate: give read units per second", readMax))
 	}
-	return nil
+	return CheckBudget(budget)
 }
 
-// tableNameForm and tableNameMax are those of DynamoDB's table names (DynamoDB developer guide,
-// "Supported data types and naming rules").
+// The form of DynamoDB's table names (DynamoDB developer guide, "Supported data types and naming rules").
 const tableNameMax = 255
 
 var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
@@ -152,13 +136,13 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 	case s.StateTable == "" && len(leases) > tableNameMax:
 		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table " +
 			"NAME")
-	case s.StateTable == table+StateSuffix+LeasesSuffix:
+	case s.StateTable == table+following.StateSuffix+following.LeaseSuffix:
 		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
 	case leases == table:
 		return ending.Invalid("--state-table %s makes %s itself the table of checkpoints: give another name, or none", s.StateTable, table)
 	case len(leases) > tableNameMax:
 		return ending.Invalid("--state-table has %d characters: give a name of at most %d, because the table of checkpoints is named after it",
-			len(s.StateTable), tableNameMax-len(LeasesSuffix))
+			len(s.StateTable), tableNameMax-len(following.LeaseSuffix))
 	}
 	return checkName("--state-table", s.StateTableName(table))
 }
@@ -198,8 +182,7 @@ func (s *Settings) LoadFormer(flag, name string) (*rules.Set, error) {
 	return rules.LoadFormer(ShownFile(name), src, projections.Kinds)
 }
 
-// readRules reads a rule file that a flag names, and a little more than a rule file
-// may have, so that a longer one is refused. A missing file is invalid input.
+// readRules reads a rule file that a flag names, and a little more than it may have, so that a longer one is refused.
 func (s *Settings) readRules(flag, name string) ([]byte, error) {
 	src, err := s.Read(flag, "the rule file", name, rules.FileBytesMax+byteOrderMark+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,8 +191,7 @@ func (s *Settings) readRules(flag, name string) ([]byte, error) {
 	return src, err
 }
 
-// Read reads a file, or standard input, up to so many bytes. The flag, or what stands in its
-// place, names the reader of standard input.
+// Read reads a file, or standard input, up to so many bytes. The flag names the reader of standard input.
 func (s *Settings) Read(flag, what, name string, most int64) ([]byte, error) {
 	in := s.Stdin
 	if name == StandardInput {

@@ -94,30 +94,32 @@ func check(out *output.Output, s *Report) error {
 // take reads everything once.
 func take(ctx context.Context, env *environment.Environment, set *rules.Set, look *followed.Look) (*Report, error) {
 	// The leases first: reading them fails at once if the endpoint cannot be reached.
-	leases, err := env.ReadLeases(ctx)
+	rows, leaseTable, err := env.Leases().Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the leases: %w", err)
 	}
+	shown := Leases{Table: env.LeaseTable, Shards: []Shard{}}
 	found, err := projections.Inspect(ctx, env.Tables, env.StateTable)
 	unregistered := errors.Is(err, projections.ErrUnregistered)
-	if err != nil && !unregistered {
+	switch {
+	case unregistered: // what the lease table holds means nothing without rules
+		found, set = &projections.Inspection{Table: env.Table, StateTable: env.StateTable, Parked: map[string]int{}}, &rules.Set{}
+	case err != nil:
 		return nil, fmt.Errorf("looking at the state of table %q in %s: %w", env.Table, env.Where(), err)
 	}
-	if !unregistered {
-		if err := env.CheckOwner(found.Table); err != nil {
-			return nil, err
-		}
+	if err := env.CheckOwner(found.Table); err != nil {
+		return nil, err
 	}
-	facts, err := look.Facts(ctx, leases)
+	facts, err := look.Facts(ctx, rows, leaseTable)
 	if err != nil {
 		return nil, err
 	}
-	facts.StateTable = health.Existence{Name: env.StateTable, There: !unregistered}
-	s := unregisteredStatus(env)
+	facts.StateTable = health.Existence{Name: env.StateTable, There: !unregistered, Created: found.Created}
 	if !unregistered {
-		facts.StateTable.Created = found.Created
-		s = newStatus(found, newLeasesStatus(env.LeaseTable, leases, facts.Now), set)
+		shown.Exists, shown.Shards = leaseTable, shardsOf(rows, facts.Now)
 	}
+	s := newStatus(found, shown, set)
+	s.registered = !unregistered
 	s.followed = health.Judge(facts)
 	s.Health = newHealthStatus(s.followed, facts)
 	s.Leases.correct(s.Health.Shards, facts.Owners)

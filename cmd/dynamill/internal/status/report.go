@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/health"
@@ -60,7 +59,6 @@ type taskStatus struct {
 	Since    string `json:"since"` // "" if the row does not say
 }
 
-// budgetWait is some work of a process that waits for its budget.
 type budgetWait struct {
 	Work           string `json:"work"`
 	Since          string `json:"since"`
@@ -96,8 +94,7 @@ type Shard struct {
 	looked bool // the lag is that of the stream behind the checkpoint, not of the row alone
 }
 
-// newShardStatus is what a row says at a moment. What the owner has done since
-// its last write it does not say.
+// newShardStatus is what a row says at a moment. What the owner has done since its last write it does not say.
 func newShardStatus(l leases.Lease, now time.Time) Shard {
 	s := Shard{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Newest: output.Time(l.Newest)}
 	switch {
@@ -110,25 +107,17 @@ func newShardStatus(l leases.Lease, now time.Time) Shard {
 	return s
 }
 
-// unregisteredStatus is that of a table without a state table.
-func unregisteredStatus(env *environment.Environment) *Report {
-	return &Report{
-		Table: env.Table, StateTable: env.StateTable, Summary: "no rule is registered yet", Rules: []ruleStatus{}, Tasks: []taskStatus{},
-		Waits: []budgetWait{}, Parked: parkedStatus{ByCode: map[string]int{}}, Leases: Leases{Table: env.LeaseTable, Shards: []Shard{}},
-	}
-}
-
-func newLeasesStatus(table string, leases environment.LeaseRows, now time.Time) Leases {
-	s := Leases{Table: table, Exists: leases.Exists, Shards: []Shard{}}
-	for _, l := range leases.Rows {
+func shardsOf(rows []leases.Lease, now time.Time) []Shard {
+	shards := []Shard{}
+	for _, l := range rows {
 		if l.OfShard() {
-			s.Shards = append(s.Shards, newShardStatus(l, now))
+			shards = append(shards, newShardStatus(l, now))
 		}
 	}
-	slices.SortFunc(s.Shards, func(a, b Shard) int {
+	slices.SortFunc(shards, func(a, b Shard) int {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Shard, b.Shard))
 	})
-	return s
+	return shards
 }
 
 func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Report {
@@ -216,8 +205,7 @@ func (s *Report) registeredRules() (n int) {
 	return n
 }
 
-// summary says in one line whether all rules are live, and what is not. Whether a process follows the
-// table is the first line's matter.
+// summary says in one line whether all rules are live, and what is not. The first line says how the table is followed.
 func (s *Report) summary() string {
 	waiting := 0
 	for _, r := range s.Rules {
@@ -261,7 +249,6 @@ type healthStatus struct {
 	Shards           []shardBacklogStatus `json:"shards"`
 }
 
-// shardBacklogStatus is what waits in one shard.
 type shardBacklogStatus struct {
 	Shard   string `json:"shard"`
 	Waiting int    `json:"waiting"`
@@ -303,8 +290,7 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 	return s
 }
 
-// correct sets right what the rows say with what was seen of the stream and of the owners: a row
-// keeps its owner, and the lag at the owner's last write, when that process is dead.
+// correct sets right what the rows say of dead owners with what was seen of the stream and of the owners.
 func (s *Leases) correct(shards []shardBacklogStatus, owners []health.Owner) {
 	for i := range s.Shards {
 		row := &s.Shards[i]
@@ -328,7 +314,6 @@ type recordedMissing struct {
 	text string
 }
 
-// recordedMissingOf are the rows of the state table, by rule.
 func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
 	all := []recordedMissing{}
 	for _, r := range rows {

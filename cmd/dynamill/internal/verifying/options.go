@@ -67,8 +67,7 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	return settings.CheckRates(o.Budget, o.ReadRateMax)
 }
 
-// ScanSegmentsMax is the most segments in which verify and dry runs scan a table. A configuration file may
-// set more for replay, which works off few segments at a time.
+// ScanSegmentsMax is the most segments in which verify and dry runs scan a table. A file may set more for replay.
 const ScanSegmentsMax = 1000
 
 // shareOf reads 1% or 0.01.
@@ -86,17 +85,9 @@ func shareOf(text string) (float64, error) {
 
 // sizeOf reads 128MB or 1GB.
 func sizeOf(text string) (int, error) {
-	for _, unit := range []struct {
-		suffix string
-		bytes  int
-	}{{"GB", 1 << 30}, {"MB", 1 << 20}} {
-		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
-			n, err := strconv.Atoi(number)
-			if err != nil || n <= 0 || n > 1<<20 || n*unit.bytes < memoryMin {
-				break
-			}
-			return n * unit.bytes, nil
-		}
+	number, bytes := text[:max(0, len(text)-2)], map[string]int{"GB": 1 << 30, "MB": 1 << 20}[text[max(0, len(text)-2):]]
+	if n, err := strconv.Atoi(number); err == nil && n > 0 && n <= 1<<20 && n*bytes >= memoryMin {
+		return n * bytes, nil
 	}
 	return 0, fmt.Errorf("give a size such as %s, at least %dMB", MemoryDefault, memoryMin>>20)
 }

@@ -1,6 +1,7 @@
 package verifying
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,8 +20,7 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
-// Watch holds how far a verification is. It says once that the verification
-// waits, for what and for how long.
+// Watch holds how far a verification is. It says once that the verification waits, for what and for how long.
 type Watch struct {
 	Message      string           // of the log line
 	screen       *progress.Screen // nil: a wait is not announced
@@ -54,19 +54,12 @@ func (w *Watch) Verify(ctx context.Context, s *session.Session, audit *projectio
 	return summary, seen, err
 }
 
-// State is how far the verification is now. The scans of both tables have a total,
-// and so has every later look at what they found.
+// State is how far the verification is now. The scans of both tables have a total, and every later look at what they found.
 func (w *Watch) State() progress.State {
-	p := verify.Progress{}
-	if now := w.now.Load(); now != nil {
-		p = *now
-	}
+	p := cmp.Or(w.now.Load(), &verify.Progress{})
 	s := progress.State{
-		Message: w.Message, Phase: p.Phase,
+		Message: w.Message, Phase: cmp.Or(p.Phase, "opening both tables"),
 		Attributes: []any{"phase", p.Phase, "items", p.Items, "rows", p.Rows, "suspects", p.Suspects, "open", p.Open, "found", p.Found},
-	}
-	if p.Phase == "" {
-		s.Phase = "opening both tables"
 	}
 	looked := []string{"items " + printable.Grouped(p.Items), "state rows " + printable.Grouped(p.Rows)}
 	if p.Suspects == 0 {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/followed"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
@@ -60,7 +61,7 @@ type verification struct {
 	leases        followed.Watch
 	parkedEntries int // in the state table
 	streamless    bool
-	readUnits     func() float64
+	scans         Scans
 	seen          report.Sightings
 }
 
@@ -68,10 +69,8 @@ type verification struct {
 const headRows = 1
 
 func newVerification(out *output.Output, options Options) *verification {
-	return &verification{
-		Output: out, options: options, table: output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", ""),
-		readUnits: func() float64 { return 0 },
-	}
+	head := output.NewColumns("", "RULE", "WHAT", "ITEM", "ATTRIBUTE", "EXPECTED", "FOUND", "")
+	return &verification{Output: out, options: options, table: head}
 }
 
 func (r *verification) found(f verify.Result) error {
@@ -95,12 +94,10 @@ func (r *verification) found(f verify.Result) error {
 // placeOf is the item's key, or the group of a finding that is not about an item.
 func placeOf(f drift.Finding) string { return cmp.Or(f.Item.String(), f.Group) }
 
-// facts returns the facts that decide the outcome.
 func (r *verification) facts(s *verify.Summary) facts {
 	return facts{drift: s.Drift(), undecided: s.Undecided, parked: s.Parked, waiting: r.waiting, unfollowed: r.leases.Unfollowed()}
 }
 
-// end writes the table and the summary.
 func (r *verification) end(s *verify.Summary) {
 	if r.JSON {
 		r.PrintJSONLine(r.result(s))
@@ -117,12 +114,11 @@ func (r *verification) end(s *verify.Summary) {
 // sampled reports whether not all is judged.
 func (r *verification) sampled() bool { return r.options.share < 1 }
 
-// result is the outcome as JSON.
 func (r *verification) result(s *verify.Summary) Summary {
 	became := r.facts(s)
 	result := Summary{
 		Type: "summary", Outcome: became.outcome(), Open: became.open(), Summary: s, Entries: r.parkedEntries, Examples: []open{},
-		NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules, ReadUnits: r.readUnits(), Seen: r.seen.Report(),
+		NotJudged: append([]string{}, r.waiting...), OnlyRules: r.options.Rules, ReadUnits: r.scans.ReadUnits(), Seen: r.seen.Report(),
 	}
 	if r.sampled() {
 		result.Sample, result.SampleSeed = r.options.share, &r.options.SampleSeed
@@ -156,14 +152,13 @@ func (r *verification) differences() {
 	r.PrintText("\n")
 }
 
-// summary is the outcome for people.
 func (r *verification) summary(s *verify.Summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "looked at %s and %s of the state table", printable.Counted(s.Items, "item"), printable.Counted(s.Rows, "row"))
 	if r.sampled() {
 		fmt.Fprintf(&b, ", judged a sample (--sample-seed %d)", r.options.SampleSeed)
 	}
-	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.readUnits()))
+	fmt.Fprintf(&b, "; %s read units\n", printable.Rounded(r.scans.ReadUnits()))
 	became := r.facts(s)
 	switch {
 	case s.All > 0:
@@ -211,7 +206,6 @@ func (r *verification) within() string {
 	return text
 }
 
-// openExamples names some of what was not decided, below its reason.
 func openExamples(s *verify.Summary) string {
 	if len(s.Examples) == 0 {
 		return ""
@@ -221,4 +215,77 @@ func openExamples(s *verify.Summary) string {
 		table.Add(e.Rule, string(e.Kind), placeOf(e.Finding), output.Dash(e.Attribute), e.Why)
 	}
 	return "among what was not decided:\n" + table.Text()
+}
+
+type outcome string
+
+// The outcomes that there are.
+const (
+	outcomeClean     outcome = "clean"     // everything that was asked for was compared, and nothing drifts
+	outcomeDrift     outcome = "drift"     // at least one difference is proven, and is left
+	OutcomeUndecided outcome = "undecided" // no drift is proven, and something was not compared or not decided
+)
+
+type facts struct {
+	drift      int64            // proven, and not repaired
+	undecided  map[string]int64 // differences that could not be judged, by the reason
+	parked     int64            // differences that are left out because something is parked
+	waiting    []string         // rules that are not judged
+	unfollowed bool             // no process applies the stream
+}
+
+// outcome decides. Proven drift wins, even if other differences are undecided.
+func (v facts) outcome() outcome {
+	switch {
+	case v.drift > 0:
+		return outcomeDrift
+	case len(v.undecided) > 0 || v.parked > 0 || len(v.waiting) > 0:
+		return OutcomeUndecided
+	}
+	return outcomeClean
+}
+
+// open names everything that was not decided, and the remedy of each.
+func (v facts) open() []string {
+	lines := []string{}
+	for _, why := range slices.Sorted(maps.Keys(v.undecided)) {
+		remedy := verify.Remedy(why)
+		if why == verify.WhyRecords && v.unfollowed {
+			remedy = followed.NoFollower
+		}
+		lines = append(lines, fmt.Sprintf("%s not decided: %s; %s", printable.Grouped(v.undecided[why]), why, remedy))
+	}
+	if v.unfollowed && len(v.undecided) > 0 && v.undecided[verify.WhyRecords] == 0 {
+		lines = append(lines, followed.NoFollower)
+	}
+	if v.parked > 0 {
+		lines = append(lines, fmt.Sprintf("%s left out, because it is parked: see `dynamill parked list`", printable.Grouped(v.parked)))
+	}
+	if len(v.waiting) > 0 {
+		lines = append(lines, fmt.Sprintf("not all judged, as they are still being brought into force or taken back: %s; let `dynamill run` "+
+			"or `dynamill replay` finish that", strings.Join(v.waiting, ", ")))
+	}
+	return lines
+}
+
+// failure is the ending of a verification; nil if everything is right.
+func (v facts) failure(repair bool) error {
+	switch outcome := v.outcome(); {
+	case outcome == outcomeDrift && repair:
+		return &ending.Failure{Code: ending.ExitDrift, Err: fmt.Errorf("drift left: %s", printable.Counted(v.drift, "difference"))}
+	case outcome == outcomeDrift:
+		return &ending.Failure{Code: ending.ExitDrift, Err: fmt.Errorf("drift found: %s", printable.Counted(v.drift, "difference"))}
+	case outcome == OutcomeUndecided:
+		return &ending.Failure{Code: ending.ExitUndecided, Err: fmt.Errorf("undecided: %s", strings.Join(v.open(), "; "))}
+	}
+	return nil
+}
+
+// judgedRules are the rules of a list that --rule selects.
+func judgedRules(names, selected []string) []string {
+	names = slices.Compact(slices.Sorted(slices.Values(names))) // a changed rule waits, and so does what it was
+	if len(selected) == 0 {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(selected, name) })
 }

@@ -1,6 +1,5 @@
-// Package verifying is what `verify` does beside package internal/replay/verify: it wires tables, stream and engine to
-// a verification, shows how far it is, and turns what was found into a report and an exit code. It imports
-// session, report and followed.
+// Package verifying is what `verify` does beside internal/replay/verify: it wires tables, stream and engine to a verification,
+// shows how far it is, and turns what was found into a report and an exit code. It imports session, report and followed.
 package verifying
 
 import (
@@ -42,8 +41,7 @@ func Run(ctx context.Context, out *output.Output, s *settings.Settings, options 
 	return v.facts(summary).failure(options.Repair)
 }
 
-// breakOff says why not everything was verified. What was found by then is worth
-// knowing, and what was mended of it is written nowhere else.
+// breakOff says why not everything was verified, after what was found: what was mended of it is written nowhere else.
 func (r *verification) breakOff(ctx context.Context, env *environment.Environment, err error) error {
 	r.differences()
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
@@ -52,7 +50,6 @@ func (r *verification) breakOff(ctx context.Context, env *environment.Environmen
 	return env.Classify(fmt.Errorf("verifying table %q: %w", env.Table, env.ExplainLostState(ctx, err)))
 }
 
-// judge wires everything together.
 func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.Summary, error) {
 	options := r.options
 	audit, err := projections.OpenAudit(ctx, w.AuditConfig(options.Rules))
@@ -60,10 +57,9 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.waiting = judgedRules(audit.Waiting(), options.Rules)
-	scans := NewScans(w, options.Segments, options.ReadRateMax)
-	r.readUnits = scans.ReadUnits
+	r.scans = NewScans(w, options.Segments, options.ReadRateMax)
 	cfg := verify.Config{
-		Items: scans.Items, Rows: scans.Rows, MemoryBytes: options.memoryBytes, TempDir: options.TempDir, Settle: options.Settle,
+		Items: r.scans.Items, Rows: r.scans.Rows, MemoryBytes: options.memoryBytes, TempDir: options.TempDir, Settle: options.Settle,
 		Wait: options.Wait, Sample: options.share, SampleSeed: options.SampleSeed, Found: r.found,
 	}
 	stream, err := unappliedStream(ctx, w.Env, w.Set.Table, options.LagMax, &r.leases)
@@ -119,10 +115,8 @@ type mender struct {
 	*projections.Engine
 }
 
-// unappliedStream is the table's stream with how far `run` has applied it; nil
-// if the table has none. Where there is no lease table, because a function
-// follows the stream, nothing of it is known to be applied. The watch is shown
-// the leases at each reading.
+// unappliedStream is the table's stream with how far `run` has applied it; nil if the table has none. Without a lease table,
+// as where a function follows, nothing of it is known to be applied. The watch is shown the leases at each reading.
 func unappliedStream(ctx context.Context, env *environment.Environment, keys rules.Table, lagMax time.Duration,
 	watch *followed.Watch) (*verify.Stream, error) {
 	table, err := env.Describe(ctx)
@@ -136,17 +130,16 @@ func unappliedStream(ctx context.Context, env *environment.Environment, keys rul
 	return &verify.Stream{
 		Client: env.Streams, ARN: arn, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, LagMax: lagMax,
 		Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) {
-			leases, err := env.ReadLeases(ctx)
-			if err != nil || !leases.Exists {
+			rows, exists, err := env.Leases().Read(ctx)
+			if err != nil || !exists {
 				return nil, err
 			}
-			watch.Observe(leases.Rows, arn, time.Now())
-			return checkpointsOf(leases.Rows, arn), nil
+			watch.Observe(rows, arn, time.Now())
+			return checkpointsOf(rows, arn), nil
 		},
 	}, nil
 }
 
-// checkpointsOf are the checkpoints of one stream's shards.
 func checkpointsOf(rows []leases.Lease, stream string) map[string]verify.Checkpoint {
 	found := map[string]verify.Checkpoint{}
 	for _, l := range rows {

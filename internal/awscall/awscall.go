@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/cenkalti/backoff/v4"
 )
 
 // Class is what an error asks for.
@@ -49,23 +51,18 @@ var retried = retry.IsErrorRetryables(retry.DefaultRetryables)
 
 // Classify judges an error. Of a canceled transaction only its reasons can say more.
 func Classify(err error) Class {
-	var (
-		condition *ddb.ConditionalCheckFailedException
-		canceled  *ddb.TransactionCanceledException
-		api       smithy.APIError
-	)
-	switch {
+	switch api, ok := errors.AsType[smithy.APIError](err); {
 	case errors.Is(err, context.Canceled):
 		return Fatal // a deadline is a timeout of the network; a caller that waits looks at its own
-	case errors.As(err, &condition):
+	case errors.As(err, new(*ddb.ConditionalCheckFailedException)):
 		return Condition
-	case errors.As(err, &canceled):
+	case errors.As(err, new(*ddb.TransactionCanceledException)):
 		return Canceled
 	case tooLarge(err):
 		return Refused
 	case retried.IsErrorRetryable(err) == aws.TrueTernary, ofNetwork(err):
 		return Retry
-	case !errors.As(err, &api):
+	case !ok:
 		return Fatal
 	case RetryCode(api.ErrorCode()), api.ErrorFault() == smithy.FaultServer:
 		return Retry
@@ -83,22 +80,20 @@ func Unserved(err error) bool {
 
 // ofNetwork reports a failure on the way, but for a name that does not exist.
 func ofNetwork(err error) bool {
-	var network net.Error
-	var lookup *net.DNSError
-	return errors.As(err, &network) && (!errors.As(err, &lookup) || !lookup.IsNotFound)
+	lookup, ofName := errors.AsType[*net.DNSError](err)
+	return errors.As(err, new(net.Error)) && !(ofName && lookup.IsNotFound)
 }
 
-// tooLarge reports whether an endpoint refused a request by its size alone.
 func tooLarge(err error) bool {
-	var response *smithyhttp.ResponseError
-	return errors.As(err, &response) && response.HTTPStatusCode() == http.StatusRequestEntityTooLarge
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && response.HTTPStatusCode() == http.StatusRequestEntityTooLarge
 }
 
 // Passes reports whether an error is worth another try of the same request.
 // A canceled transaction is, if every reason is.
 func Passes(err error) bool {
-	var canceled *ddb.TransactionCanceledException
-	if !errors.As(err, &canceled) {
+	canceled, ok := errors.AsType[*ddb.TransactionCanceledException](err)
+	if !ok {
 		return Classify(err) == Retry
 	}
 	return !slices.ContainsFunc(canceled.CancellationReasons, func(r ddb.CancellationReason) bool {
@@ -132,4 +127,26 @@ func Load(err error) (conflict, throttled bool) {
 		return slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(some, code) })
 	}
 	return among(conflictCodes), among(throttleCodes)
+}
+
+// The pauses between two tries grow from the first to the last, with jitter.
+const (
+	PauseFirst = 25 * time.Millisecond
+	PauseLast  = 2 * time.Second
+)
+
+// Persist calls f until it succeeds, fails for good, the context ends, or the time
+// is over. These tries come beside those of the AWS SDK itself.
+func Persist[T any](ctx context.Context, atMost time.Duration, f func() (T, error)) (T, error) {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(PauseFirst), backoff.WithMaxInterval(PauseLast), backoff.WithMaxElapsedTime(atMost))
+	return backoff.RetryWithData(func() (out T, err error) {
+		if ctx.Err() != nil {
+			return out, backoff.Permanent(ctx.Err()) // not its cause: callers ask for context.Canceled
+		}
+		if out, err = f(); err != nil && !Passes(err) {
+			return out, backoff.Permanent(err)
+		}
+		return out, err
+	}, backoff.WithContext(policy, ctx))
 }
