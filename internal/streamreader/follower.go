@@ -25,10 +25,8 @@ const (
 	listSoon = 500 * time.Millisecond
 )
 
-// follower is one run of a Reader: a single goroutine that plans, starts one
-// goroutine for each shard to be read, and takes back its lease when that ends.
-// The fleet says which shards are this one's,
-// and only the owner of the stream's own row lists the shards.
+// follower is one run of a Reader: a single goroutine that plans, starts one goroutine for each shard of this worker,
+// and takes back its lease when that ends. Only the owner of the stream's own row lists the shards.
 type follower struct {
 	r       *Reader
 	drain   bool

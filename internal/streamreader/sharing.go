@@ -121,9 +121,8 @@ type claimed struct {
 	err   error
 }
 
-// each makes one call for each lease, several at a time, and returns what came
-// of each that was made before ctx ended. None is broken off when ctx ends: a lease that
-// was claimed unnoticed has no reader for a term.
+// each makes one call for each lease, several at a time, and returns what came of those made before ctx ended. It breaks
+// none off: a lease that was claimed unnoticed has no reader for a term.
 func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(context.Context, leases.Lease) (leases.Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
 	base, cancel := f.r.cfg.worker().InTime(context.WithoutCancel(ctx))

@@ -40,9 +40,7 @@ type Table struct {
 
 var _ Store = (*Table)(nil)
 
-// NewTable returns the leases in the table of that name. Checkpoints say what
-// one state table knows, so each state table has a lease table of its own. Load
-// creates the table, on demand, if it does not exist.
+// NewTable returns the leases in the table of that name. Load creates it on demand.
 func NewTable(client Client, tableName string) *Table {
 	return &Table{client: client, table: tableName}
 }

@@ -14,9 +14,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// describeSpacing keeps DescribeStream at half of its 10 calls a second (API
-// reference of DynamoDB Streams, DescribeStream): the other half is for a
-// worker that drains, or is just elected, and for other tools.
+// describeSpacing keeps DescribeStream at half of its 10 calls a second (API reference of DynamoDB Streams), of which
+// other workers and tools need some.
 const describeSpacing = 200 * time.Millisecond
 
 // Lister lists a stream's shards. It is used by one goroutine at a time.
