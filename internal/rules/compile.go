@@ -20,9 +20,8 @@ func Load(filename string, src []byte, kinds []Kind) (*Set, error) {
 	return load(filename, src, kinds, false)
 }
 
-// LoadFormer is Load for a rule file that was in force once. A placeholder of
-// another tool is a constant, as it was then. Such a file derived nothing, and the
-// engine must still read it to replace its rules.
+// LoadFormer is Load for a rule file that was in force once, with the placeholders of other tools as constants: the
+// engine must read it to replace its rules.
 func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
 	return load(filename, src, kinds, true)
 }
@@ -124,9 +123,8 @@ func hang(r *Rule) {
 // fingerprintLength is its length in hexadecimal characters: 64 bits.
 const fingerprintLength = 16
 
-// fingerprint digests all that the rule means, in one canonical text: not its
-// name, not the order in which attributes are listed, not what only says how a
-// value is kept and not what it is.
+// fingerprint digests all that the rule means, in one canonical text: not its name, not the order of its attributes,
+// not how a value is kept.
 func (s *Set) fingerprint(r *Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind.Traits().Number, s.Table.PartitionKey, s.Table.SortKey)

@@ -5,10 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Locate finds the place in the file of a part of a scalar's text, given in
-// bytes of the text. It follows the text through the file's lines: blanks may
-// have been folded, quotes doubled, characters escaped. Where it loses the
-// trail it returns the whole scalar.
+// Locate finds the place of a part of a scalar's text, given in bytes, past folded blanks, doubled quotes and escapes.
+// Where it loses the trail it returns the whole scalar.
 func (d *Document) Locate(n *Node, offset, length int) Place {
 	w := walker{lines: d.lines, line: n.Line - 1, style: ' '}
 	if n.Text == "" || n.Line < 1 || n.Line > len(d.lines) {
