@@ -44,7 +44,6 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 	return set, nil
 }
 
-// compile makes the Set of a file without problems.
 func compile(filename string, from *check.File) *Set {
 	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
 	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text}
@@ -77,19 +76,12 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
 	}
-	r.Injective = r.MakesItems() && covers(r.join.Fill, len(source.shape.Variables))
+	r.Injective = r.MakesItems()
+	for slot := range source.shape.Variables {
+		r.Injective = r.Injective && fills(r.join.Fill, slot)
+	}
 	r.Collection = r.HasParent() && collects(r)
 	return r
-}
-
-// covers reports whether every one of this side's variables fills something.
-func covers(fill []check.Ref, variables int) bool {
-	for slot := range variables {
-		if !fills(fill, slot) {
-			return false
-		}
-	}
-	return true
 }
 
 func fills(fill []check.Ref, slot int) bool {
@@ -104,7 +96,6 @@ func collects(r *Rule) bool {
 	return !slices.ContainsFunc(r.join.Fill, isNot) && !slices.ContainsFunc(r.Target.shape.Partition.Slots(), lacks)
 }
 
-// hang enters a rule with its entities.
 func hang(r *Rule) {
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)

@@ -20,7 +20,6 @@ func (e *Entity) variableOrAttribute(r check.Ref) string {
 	return r.Attribute
 }
 
-// refName names what r reads, for a sentence.
 func (e *Entity) refName(r check.Ref) string { return e.Name + "." + e.variableOrAttribute(r) }
 
 // text returns the text of a join value. false without an error means that the
@@ -51,7 +50,6 @@ func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, er
 		"%s is of type %s: only strings, numbers and booleans can be part of a key", e.refName(r), value.Kind())}
 }
 
-// otherKey renders the key of other that the item (m, img) of e refers to.
 func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
 	var vars [VariablesMax]string
 	for slot, r := range j.Fill {

@@ -1,9 +1,12 @@
 package streamreader
 
 import (
+	"slices"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // nothingPending reports whether the plan leaves nothing to wait for.
@@ -25,13 +28,14 @@ func (f *follower) allIdle() bool {
 	return true
 }
 
-// over reports whether there is nothing left to follow.
 func (f *follower) over() (bool, error) {
 	if f.drain && f.drained {
 		return true, f.skipped()
 	}
 	// The rows say when shards that other workers read are finished.
-	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.nothingPending() && f.allFinished() {
+	unfinished := func(s streamapi.Shard) bool { return !f.fleet.Shards[s.ID].Finished() }
+	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.nothingPending() &&
+		!slices.ContainsFunc(f.found.Shards, unfinished) {
 		f.drained = true
 		if f.drain {
 			return true, f.skipped()
@@ -41,16 +45,6 @@ func (f *follower) over() (bool, error) {
 	return false, nil
 }
 
-func (f *follower) allFinished() bool {
-	for _, s := range f.found.Shards {
-		if !f.fleet.Shards[s.ID].Finished() {
-			return false
-		}
-	}
-	return true
-}
-
-// findSkipped logs the shards that a complete list shows to be skipped.
 func (f *follower) findSkipped() {
 	busy := func(row leases.Lease) bool { return row.Owner != "" && !f.fleet.Expired(row) }
 	for _, shard := range f.skips.Judge(f.found, f.fleet.Shards, busy) {

@@ -115,7 +115,6 @@ func (f *follower) run(ctx, work context.Context) error {
 	return nil
 }
 
-// apply starts to read the shards that are this worker's share.
 func (f *follower) apply(ctx, work context.Context) {
 	f.balance(ctx, work)
 	f.publish()

@@ -43,7 +43,6 @@ func (f *follower) list(ctx context.Context) {
 	f.wg.Go(func() { f.lister.Send(ctx, only, pages) })
 }
 
-// page takes over one page of a list, or its failure.
 func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	err := p.Err
 	if err == nil {
@@ -87,7 +86,6 @@ func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	return nil
 }
 
-// takePage makes the rows that a page asks for.
 func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 	if p.Complete && p.Last {
 		f.found = p.Found
@@ -137,7 +135,6 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// listSoon brings the next list forward: a shard has ended.
 func (f *follower) listSoon() {
 	f.soon = listSoon
 	f.nextList = time.Now()

@@ -141,7 +141,6 @@ func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 // leases kept it from reading open shards. If ctx ends before, it stops as Run does, and returns the cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 
-// follow runs one follower and waits for everything it started.
 func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err := r.begin(); err != nil {
 		return err

@@ -43,7 +43,6 @@ func (f *follower) share(ctx, work context.Context) error {
 	return nil
 }
 
-// loadRows reads all rows.
 func (f *follower) loadRows(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
@@ -142,7 +141,6 @@ func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(contex
 	return got
 }
 
-// takeOver starts to read a shard if it was claimed.
 func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):

@@ -87,7 +87,6 @@ func (f *follower) unfinished() []leases.Lease {
 	return rows
 }
 
-// publish hands to Stats what it says of all shards.
 func (f *follower) publish() {
 	v := view{
 		behind: !f.allListed() || !f.fleet.OthersCaughtUp(f.r.cfg.DrainPolls, f.began), listedAt: f.listedAt,

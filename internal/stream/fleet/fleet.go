@@ -124,7 +124,6 @@ func (m *Member) recordFormerRuns(rows []leases.Lease) {
 	}
 }
 
-// set takes over a row.
 func (m *Member) set(row leases.Lease) {
 	m.rows[row.Shard] = row
 	if row.OfShard() {

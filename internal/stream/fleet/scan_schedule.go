@@ -43,7 +43,6 @@ type scanSchedule struct {
 	shift         float64   // of the wait, so that workers do not keep step
 }
 
-// noteScan notes that all rows were just read.
 func (m *Member) noteScan() {
 	now := time.Now()
 	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned = now, now, false, true
@@ -68,14 +67,12 @@ func (m *Member) scanByExpiry(row leases.Lease) {
 	}
 }
 
-// listenEvery is the wait between two times that this worker listens.
 func (m *Member) listenEvery() time.Duration {
 	every := max(min(m.cfg.Worker.Term/newsPerTerm, newsMost), time.Duration(m.Plan.Workers)*newsWorker)
 	every = min(every, m.cfg.Worker.Term/leases.RenewalsPerTerm)
 	return every + time.Duration((m.random.Float64()-0.5)*float64(every)/8)
 }
 
-// scanAt is when the next scan of all rows is due.
 func (m *Member) scanAt() time.Time {
 	term := m.cfg.Worker.Term
 	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(len(m.Shards))*scanRow), term/leases.RenewalsPerTerm))

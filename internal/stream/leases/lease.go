@@ -142,7 +142,6 @@ func (l Lease) released(by Lease) Lease {
 	return l
 }
 
-// evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
 
 // CompareShards orders rows by their shards.

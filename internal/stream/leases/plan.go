@@ -97,17 +97,10 @@ func Divide(in Input) Plan {
 // living returns an empty load for each worker that is seen to live.
 func (in Input) living() map[string][]Lease {
 	loads := map[string][]Lease{in.Worker: nil}
-	see := func(l Lease) {
+	for _, l := range slices.AppendSeq(slices.AppendSeq([]Lease{in.Own}, maps.Values(in.Leases)), maps.Values(in.Seekers)) {
 		if l.Owner != "" && !l.Finished() && !in.Expired(l) {
 			loads[l.Owner] = nil
 		}
-	}
-	see(in.Own)
-	for _, l := range in.Leases {
-		see(l)
-	}
-	for _, l := range in.Seekers {
-		see(l)
 	}
 	return loads
 }

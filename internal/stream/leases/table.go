@@ -60,7 +60,7 @@ func (t *Table) Load(ctx context.Context) ([]Lease, error) {
 // Read reads every row, consistently. exists is false if there is no table, and none is created.
 func (t *Table) Read(ctx context.Context) (rows []Lease, exists bool, err error) {
 	rows, err = t.scan(ctx)
-	if missing := (*ddb.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+	if _, missing := errors.AsType[*ddb.ResourceNotFoundException](err); missing {
 		return nil, false, nil
 	}
 	return rows, true, err
@@ -108,8 +108,7 @@ func (t *Table) create(ctx context.Context) error {
 		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: aws.String(attrKey), AttributeType: ddb.ScalarAttributeTypeS}},
 		KeySchema:            []ddb.KeySchemaElement{{AttributeName: aws.String(attrKey), KeyType: ddb.KeyTypeHash}},
 	})
-	var exists *ddb.ResourceInUseException
-	if err != nil && !errors.As(err, &exists) {
+	if _, exists := errors.AsType[*ddb.ResourceInUseException](err); err != nil && !exists {
 		return err
 	}
 	active := dynamodb.NewTableExistsWaiter(t.client, func(o *dynamodb.TableExistsWaiterOptions) {
@@ -157,8 +156,7 @@ func (t *Table) Delete(ctx context.Context, lease Lease) error {
 		ExpressionAttributeNames:  map[string]string{"#counter": attrCounter},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":counter": number(lease.Counter)},
 	})
-	var conflict *ddb.ConditionalCheckFailedException
-	if errors.As(err, &conflict) {
+	if _, conflict := errors.AsType[*ddb.ConditionalCheckFailedException](err); conflict {
 		err = ErrLost
 	}
 	if err != nil {

@@ -155,8 +155,7 @@ func (t *Table) Announce(ctx context.Context, streamARN string) error {
 		ExpressionAttributeNames:  map[string]string{"#news": attrNews, "#key": attrKey},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
 	})
-	var none *ddb.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &none) {
+	if _, none := errors.AsType[*ddb.ConditionalCheckFailedException](err); err != nil && !none {
 		return fmt.Errorf("announcing news of stream %s: %w", streamARN, err)
 	}
 	return nil

@@ -83,7 +83,6 @@ func (l *Lister) Send(ctx context.Context, parents []string, to chan<- Page) {
 	}
 }
 
-// children lists the children of some shards.
 func (l *Lister) children(ctx context.Context, parents []string) (Listing, error) {
 	found := Listing{Decoder: l.Keys}
 	for _, parent := range parents {

@@ -112,7 +112,6 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 	return a.busy
 }
 
-// fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 	p := &page{requested: time.Now(), applies: a.cfg.Applies.Load()}
 	defer func() { a.cfg.Buffer.release(streamapi.PageBytesMax - p.bytes) }()
@@ -180,7 +179,6 @@ func (a *ahead) decode(p *page) {
 	p.raw = nil
 }
 
-// coming reports whether the next page is on its way, and not here.
 func (a *ahead) coming() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

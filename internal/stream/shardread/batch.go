@@ -29,7 +29,6 @@ const (
 
 var errShort = errors.New("processor returned fewer records done than it was given, and no error")
 
-// pick takes a page in hand.
 func (s *Reader) pick(p *page) {
 	s.reopened, s.end, s.more = false, p.end, p.more
 	s.handBytes += p.bytes
@@ -158,7 +157,6 @@ func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	}
 }
 
-// emptyHand empties the hand.
 func (s *Reader) emptyHand() {
 	s.cfg.Buffer.release(s.handBytes)
 	s.hand, s.handBytes = nil, 0

@@ -29,7 +29,6 @@ func NewBuffer(bytesMax int64) *Buffer {
 	return &Buffer{room: semaphore.NewWeighted(bytesMax), spared: bytesMax / 2}
 }
 
-// reserve waits for the room of one page.
 func (b *Buffer) reserve(ctx context.Context) error {
 	if b.room.TryAcquire(streamapi.PageBytesMax) {
 		return nil

@@ -166,7 +166,6 @@ func (s *Reader) follow(ctx, work context.Context) error {
 	return nil
 }
 
-// resume starts behind the row's checkpoint.
 func (s *Reader) resume() error {
 	s.limitBatches()
 	checkpoint := s.Held.Lease().Checkpoint
@@ -258,7 +257,6 @@ func (s *Reader) place() streamapi.Place {
 	return streamapi.Place{After: s.front.reached.Sequence, At: s.first, Whole: s.Held.Lease().Whole}
 }
 
-// judge says what a failed call to the stream means for this shard.
 func (s *Reader) judge(err error) (outcome, error) {
 	switch streamapi.Classify(err) {
 	case streamapi.VerdictExpired:

@@ -200,7 +200,6 @@ func tokenPlace(t *token.Token) Place {
 	return Place{t.Position.Line, t.Position.Column, max(1, width)}
 }
 
-// readFile turns the YAML package's tree into nodes.
 func (d *Document) readFile(file *ast.File) {
 	var bodies []ast.Node
 	for _, doc := range file.Docs {

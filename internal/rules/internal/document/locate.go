@@ -106,7 +106,6 @@ func (w *walker) follow(text string) bool {
 	return true
 }
 
-// escaped reports whether an escape sequence stands here.
 func (w *walker) escaped() bool {
 	if w.line >= len(w.lines) || w.column >= len(w.lines[w.line]) {
 		return false
@@ -115,7 +114,6 @@ func (w *walker) escaped() bool {
 	return w.style == '"' && rest[0] == '\\' || w.style == '\'' && strings.HasPrefix(rest, "''")
 }
 
-// escape returns the length of the escape sequence here.
 func (w *walker) escape() int {
 	if w.style == '\'' {
 		return 2

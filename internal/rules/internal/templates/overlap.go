@@ -62,7 +62,6 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 	return "", false
 }
 
-// ended reports whether a text may end at place i.
 func ended(ts []piece, i int) bool { return i == len(ts) || i == len(ts)-1 && ts[i].more }
 
 type move struct {
@@ -70,7 +69,6 @@ type move struct {
 	at int
 }
 
-// moves lists what can be read next at place i.
 func moves(ts []piece, i int) []move {
 	var ms []move
 	if i < len(ts) && ts[i].more { // the variable goes on, or ends before the next piece
