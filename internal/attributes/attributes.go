@@ -125,8 +125,8 @@ func (im StreamImage) All() iter.Seq2[string, change.Value] {
 
 // RecordDecoder turns a stream's records into change.Records.
 type RecordDecoder struct {
-	Label           string // the stream's label, the epoch of positions
-	Partition, Sort string // the table's key attributes; Sort is "" without a sort key
+	Label                 string // the stream's label, the epoch of positions
+	PartitionKey, SortKey string // the table's key attributes; SortKey is "" without a sort key
 }
 
 // Decode turns one record of GetRecords into a change.Record, whose images are decoded as they are looked up.
@@ -142,7 +142,7 @@ func (d RecordDecoder) Decode(raw *streams.Record) (record change.Record, err er
 	if record.Position, err = change.NewPosition(d.Label, *body.SequenceNumber); err != nil {
 		return change.Record{}, err
 	}
-	if record.Key, err = KeyOf(StreamImage(body.Keys), d.Partition, d.Sort); err != nil {
+	if record.Key, err = KeyOf(StreamImage(body.Keys), d.PartitionKey, d.SortKey); err != nil {
 		return change.Record{}, err
 	}
 	return record, nil

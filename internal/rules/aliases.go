@@ -4,6 +4,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // Names that kinds, and callers of Load, need of the packages that read and check a rule file.
@@ -16,6 +17,7 @@ type (
 	Expression  = declared.Expression
 	WholeKey    = declared.WholeKey
 	Equals      = check.Equals
+	KeyText     = templates.KeyText
 	Problem     = document.Problem
 	Problems    = document.Problems
 )

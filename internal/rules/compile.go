@@ -20,9 +20,8 @@ func Load(filename string, src []byte, kinds []Kind) (*Set, error) {
 	return load(filename, src, kinds, false)
 }
 
-// LoadFormer is Load for a rule file that was in force once. A placeholder of
-// another tool is a constant, as it was then. Such a file derived nothing, and the
-// engine must still read it to replace its rules.
+// LoadFormer is Load for a rule file that was in force once, with the placeholders of other tools as constants: the
+// engine must read it to replace its rules.
 func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
 	return load(filename, src, kinds, true)
 }
@@ -45,7 +44,6 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 	return set, nil
 }
 
-// compile makes the Set of a file without problems.
 func compile(filename string, from *check.File) *Set {
 	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
 	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text}
@@ -78,19 +76,12 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
 	}
-	r.Injective = r.MakesItems() && covers(r.join.Fill, len(source.shape.Variables))
+	r.Injective = r.MakesItems()
+	for slot := range source.shape.Variables {
+		r.Injective = r.Injective && fills(r.join.Fill, slot)
+	}
 	r.Collection = r.HasParent() && collects(r)
 	return r
-}
-
-// covers reports whether every one of this side's variables fills something.
-func covers(fill []check.Ref, variables int) bool {
-	for slot := range variables {
-		if !fills(fill, slot) {
-			return false
-		}
-	}
-	return true
 }
 
 func fills(fill []check.Ref, slot int) bool {
@@ -105,7 +96,6 @@ func collects(r *Rule) bool {
 	return !slices.ContainsFunc(r.join.Fill, isNot) && !slices.ContainsFunc(r.Target.shape.Partition.Slots(), lacks)
 }
 
-// hang enters a rule with its entities.
 func hang(r *Rule) {
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)
@@ -124,9 +114,8 @@ func hang(r *Rule) {
 // fingerprintLength is its length in hexadecimal characters: 64 bits.
 const fingerprintLength = 16
 
-// fingerprint digests all that the rule means, in one canonical text: not its
-// name, not the order in which attributes are listed, not what only says how a
-// value is kept and not what it is.
+// fingerprint digests all that the rule means, in one canonical text: not its name, not the order of its attributes,
+// not how a value is kept.
 func (s *Set) fingerprint(r *Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind.Traits().Number, s.Table.PartitionKey, s.Table.SortKey)

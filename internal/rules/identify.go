@@ -15,8 +15,7 @@ const (
 	sortBytesMax      = 1024
 )
 
-// Identify says which entity the item with this key is of. Items of no entity
-// are none of the rules' business. It allocates nothing; img is read only for
+// Identify says which entity the item with this key is of, if any. It allocates nothing; img is read only for
 // entities that have Equals, and may be nil if no entity has.
 func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
 	for _, e := range s.Entities {
@@ -33,6 +32,19 @@ func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
 func (e *Entity) HasKey(key change.Key) bool {
 	var vars [VariablesMax]string
 	return e.shape.Match(key, &vars)
+}
+
+// KeyText is the entity's key templates, as the file has them, with " / " between.
+func (e *Entity) KeyText() string { return e.shape.Text() }
+
+// KeyTexts says what is fixed about the keys of the entity's items: enough to tell most records that concern no rule by
+// their keys alone, and never to miss one. sort is nothing for a table without a sort key. A text that is fixed in no
+// way, such as "${x}", may also be a number.
+func (e *Entity) KeyTexts() (partition, sort KeyText) {
+	if e.shape.HasSort {
+		sort = e.shape.Sort.Fixed()
+	}
+	return e.shape.Partition.Fixed(), sort
 }
 
 // Is reports whether an item under a key of the entity's is one of its items, by the attributes that tell it.
@@ -59,9 +71,8 @@ func (m *Match) Key() change.Key {
 	return key
 }
 
-// render makes the key that vars ask for and reads it back: a value that would
-// make it another key than the template gives (a # where none may be) is
-// refused. blame names where the value of a slot came from.
+// render makes the key that vars ask for and reads it back: it refuses a value that would make it another key (a # where
+// none may be). blame names where the value of a slot came from.
 func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string) (change.Key, error) {
 	sh := &e.shape
 	if err := normalize(sh, vars, blame); err != nil {
@@ -90,18 +101,13 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 				"%s is %s: a key variable must not contain #", blame(slot), quote(vars[slot]))}
 		}
 	}
-	culprit := 0
 	for slot := range sh.Variables {
 		if vars[slot] != back[slot] {
-			culprit = slot
-			break
+			return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
+				"%s is %s: it would not read back from the key of %s, %q", blame(slot), quote(vars[slot]), e.Name, sh.Text())}
 		}
 	}
-	if len(sh.Variables) == 0 {
-		return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.Text())}
-	}
-	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
-		"%s is %s: it would not read back from the key of %s, %q", blame(culprit), quote(vars[culprit]), e.Name, sh.Text())}
+	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.Text())}
 }
 
 // normalize brings the variables that are whole number keys to DynamoDB's form of numbers.

@@ -20,7 +20,6 @@ func (e *Entity) variableOrAttribute(r check.Ref) string {
 	return r.Attribute
 }
 
-// refName names what r reads, for a sentence.
 func (e *Entity) refName(r check.Ref) string { return e.Name + "." + e.variableOrAttribute(r) }
 
 // text returns the text of a join value. false without an error means that the
@@ -51,7 +50,6 @@ func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, er
 		"%s is of type %s: only strings, numbers and booleans can be part of a key", e.refName(r), value.Kind())}
 }
 
-// otherKey renders the key of other that the item (m, img) of e refers to.
 func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
 	var vars [VariablesMax]string
 	for slot, r := range j.Fill {
@@ -79,10 +77,7 @@ func (e *Entity) uniqueText(r check.Ref, m *Match, img change.Image) (string, bo
 // this key; false if there can be none, or if the rule is not Injective.
 func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
 	var vars, source [VariablesMax]string
-	if !r.Injective || !r.Target.shape.Match(target, &vars) {
-		return change.Key{}, false
-	}
-	if !r.backwards(&vars, &source) {
+	if !r.Injective || !r.Target.shape.Match(target, &vars) || !r.backwards(&vars, &source) {
 		return change.Key{}, false
 	}
 	key, err := r.Source.render(&source, func(int) string { return "" })
@@ -139,9 +134,8 @@ func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
 	return r.Source.otherKey(&r.join, r.Target, m, img)
 }
 
-// JoinedText names the target item that a source item refers to: by its Unique
-// value if the rule is ByUnique, or else by its Key.String(). false means that it
-// refers to none. The error is an *ItemError.
+// JoinedText names the target item that a source item refers to, by its Unique value or its Key.String(); false if
+// it refers to none. The error is an *ItemError.
 func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 	if r.ByUnique {
 		return r.Source.uniqueText(r.join.Unique, m, img)
@@ -153,9 +147,8 @@ func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 	return key.String(), true, nil
 }
 
-// CollectionOf says where all children of a parent are under a rule with a
-// Collection: in this partition of the base table, at sort keys that begin with
-// sortPrefix. ok is false if no child can refer to such a parent.
+// CollectionOf says where all children of a parent are under a rule with a Collection: the partition, and the beginning of
+// the sort keys. ok is false if no child can refer to such a parent.
 func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
 	var vars, child [VariablesMax]string
 	if !r.Collection || !r.Source.shape.Match(parent, &vars) || !r.backwards(&vars, &child) {
@@ -209,16 +202,11 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 
 // ValueOf is Value for an item that may not have been matched.
 func (e *Entity) ValueOf(name string, item change.Image) change.Value {
-	value := item.Lookup(name)
-	slot := slices.Index(e.shape.Variables, name)
-	if value.Kind() != change.KindAbsent || slot < 0 {
-		return value
+	m := Match{Entity: e}
+	if !slices.Contains(e.shape.Variables, name) || !e.shape.Match(e.table.KeyOf(item), &m.vars) {
+		return item.Lookup(name)
 	}
-	var vars [VariablesMax]string
-	if !e.shape.Match(e.table.KeyOf(item), &vars) {
-		return change.Value{}
-	}
-	return change.String(vars[slot])
+	return e.Value(name, &m, item)
 }
 
 // itemError turns an expression's error into an ItemError that names the entity and the key of the rule file.

@@ -8,11 +8,9 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// CheckKeys compares the templates with the table's real key types (sort is
-// change.KindAbsent for a table without a sort key): a key must be S, or N if
-// every template of it is one single ${x}. The error is a *Problems. It also tells the
-// Set how to render numbers, and so must be called before the Set is used. Engines may
-// share a Set, and each may call it, if their tables have keys of the same types.
+// CheckKeys compares the templates with the table's real key types; sort is change.KindAbsent for a table without a sort
+// key. A key must be S, or N if every template of it is one single ${x}. The error is a *Problems. CheckKeys tells the
+// Set how to render numbers: call it before the Set is used, again only for a table with keys of the same types.
 func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	var found Problems
 	say := func(code, hint, message string, args ...any) {
@@ -59,9 +57,8 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	return nil
 }
 
-// heedNumbers takes back what holds only while both sides of a join write a
-// variable in the same way: a number key drops the zeros that a string key
-// keeps, so that the way back from one to the other is not unique.
+// heedNumbers takes back what holds only while both sides of a join write a variable alike: a number key drops
+// the zeros that a string key keeps.
 func (r *Rule) heedNumbers() {
 	theirs, ours := r.sides()
 	theirNumbers, ourNumbers := slices.Collect(theirs.shape.Numbers), slices.Collect(ours.shape.Numbers)

@@ -18,9 +18,7 @@ type Adder interface {
 	Suffixes() int
 }
 
-// SuffixesMax is the most suffixes of one rule. A roll-up reads every accumulator,
-// and a partition takes 1000 write units a second, so 256 of them take more than
-// any table of ours has seen.
+// SuffixesMax is the most suffixes of one rule. A roll-up reads every accumulator; a partition takes 1000 write units a second.
 const SuffixesMax = 256
 
 // Suffixes is the number of suffixes over which the writes to one group of the rule

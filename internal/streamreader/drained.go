@@ -1,7 +1,12 @@
 package streamreader
 
 import (
+	"slices"
+
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // nothingPending reports whether the plan leaves nothing to wait for.
@@ -23,13 +28,14 @@ func (f *follower) allIdle() bool {
 	return true
 }
 
-// over reports whether there is nothing left to follow.
 func (f *follower) over() (bool, error) {
 	if f.drain && f.drained {
 		return true, f.skipped()
 	}
 	// The rows say when shards that other workers read are finished.
-	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.nothingPending() && f.allFinished() {
+	unfinished := func(s streamapi.Shard) bool { return !f.fleet.Shards[s.ID].Finished() }
+	if f.found.Status == streams.StreamStatusDisabled && len(f.running) == 0 && f.nothingPending() &&
+		!slices.ContainsFunc(f.found.Shards, unfinished) {
 		f.drained = true
 		if f.drain {
 			return true, f.skipped()
@@ -39,11 +45,19 @@ func (f *follower) over() (bool, error) {
 	return false, nil
 }
 
-func (f *follower) allFinished() bool {
-	for _, s := range f.found.Shards {
-		if !f.fleet.Shards[s.ID].Finished() {
-			return false
-		}
+func (f *follower) findSkipped() {
+	busy := func(row leases.Lease) bool { return row.Owner != "" && !f.fleet.Expired(row) }
+	for _, shard := range f.skips.Judge(f.found, f.fleet.Shards, busy) {
+		f.r.cfg.Logger.Error("an open shard is skipped, because its lease says SHARD_END: its records are not applied",
+			"shard", shard, "stream", f.r.cfg.StreamARN, "remedy", "delete this shard's row from the lease table before the stream "+
+				"drops the records, which it does after 24 hours; nothing is applied twice")
 	}
-	return true
+}
+
+// skipped is the error of a drain that had to leave shards out; nil if it had not.
+func (f *follower) skipped() error {
+	if shards := f.skips.Shards(); len(shards) > 0 {
+		return &SkippedError{Shards: shards}
+	}
+	return nil
 }

@@ -58,7 +58,6 @@ func (f *follower) await(ctx, work context.Context) error {
 	return f.page(ctx, work, *page)
 }
 
-// end notes that a shard's goroutine has ended.
 func (f *follower) end(shard endedShard) {
 	f.mu.Lock()
 	f.ended = append(f.ended, shard)

@@ -25,10 +25,8 @@ const (
 	listSoon = 500 * time.Millisecond
 )
 
-// follower is one run of a Reader: a single goroutine that plans, starts one
-// goroutine for each shard to be read, and takes back its lease when that ends.
-// The fleet says which shards are this one's,
-// and only the owner of the stream's own row lists the shards.
+// follower is one run of a Reader: a single goroutine that plans, starts one goroutine for each shard of this worker,
+// and takes back its lease when that ends. Only the owner of the stream's own row lists the shards.
 type follower struct {
 	r       *Reader
 	drain   bool
@@ -117,7 +115,6 @@ func (f *follower) run(ctx, work context.Context) error {
 	return nil
 }
 
-// apply starts to read the shards that are this worker's share.
 func (f *follower) apply(ctx, work context.Context) {
 	f.balance(ctx, work)
 	f.publish()

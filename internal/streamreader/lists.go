@@ -43,7 +43,6 @@ func (f *follower) list(ctx context.Context) {
 	f.wg.Go(func() { f.lister.Send(ctx, only, pages) })
 }
 
-// page takes over one page of a list, or its failure.
 func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	err := p.Err
 	if err == nil {
@@ -87,7 +86,6 @@ func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	return nil
 }
 
-// takePage makes the rows that a page asks for.
 func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 	if p.Complete && p.Last {
 		f.found = p.Found
@@ -137,15 +135,13 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// listSoon brings the next list forward: a shard has ended.
 func (f *follower) listSoon() {
 	f.soon = listSoon
 	f.nextList = time.Now()
 }
 
-// nextWait is how long to wait for the next list after one that took so long,
-// and for the next one of all shards. A list of many pages is not made all the
-// time: children are listed by their parents.
+// nextWait is how long to wait for the next list after one that took so long, and for the next one of all shards: a list
+// of many pages is made rarely.
 func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 	full = max(f.r.cfg.ListInterval, listPart*took)
 	wait = full
@@ -162,9 +158,7 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 // listPart: lists take at most one part in so many of the time.
 const listPart = 4
 
-// judgeMissing returns a TrimmedError once lists have lacked an unfinished
-// shard often enough. If a worker reads the shard, the calls of
-// its reader decide.
+// judgeMissing returns a TrimmedError once lists have lacked an unfinished shard often enough, unless a worker reads it.
 func (f *follower) judgeMissing() error {
 	unread := slices.DeleteFunc(slices.Clone(f.plan.Missing), func(lease leases.Lease) bool {
 		return f.running[lease.Shard] != nil || lease.Owner != "" && !f.fleet.Expired(lease)

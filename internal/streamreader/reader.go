@@ -19,10 +19,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Processor applies records. records[:done] are durable when it returns; an
-// error says why the rest is not. Calls for different shards run at the same
-// time. The context stays alive when the reader is to stop, until
-// StopTimeout has passed.
+// Processor applies records. records[:done] are durable when it returns; an error says why the rest is not. Calls for
+// different shards run at the same time. The context lasts until StopTimeout after a stop.
 type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
@@ -44,19 +42,14 @@ type Config struct {
 	PollInterval time.Duration // longest wait between two polls of a shard that is empty; default 1 s
 	Concurrency  int           // Process calls at the same moment; shards beyond it take turns, batch by batch; default 16
 	ListInterval time.Duration // wait between two lists of the shards while none ends; default 30 s
-	// BufferMax bounds the records that all shards together hold, in hand, read
-	// ahead and on their way, in bytes as DynamoDB counts them and at least 1 KiB
-	// each; decoded they take up to several times that. There is one call to
-	// GetRecords at a time for each free MiB, the most that a page has. Shards read
-	// ahead in half of it; the other half, if it is 1 MiB for each of Concurrency,
-	// has room for a page as long as not all of these are busy. Default 32 MiB, at
-	// least 1 MiB.
+	// BufferMax bounds the records that all shards together hold, in bytes as DynamoDB counts them and at least 1 KiB each; decoded
+	// they take up to several times that. GetRecords is called once at a time for each free MiB, the most that a page has. Shards
+	// read ahead in half of it. The other half has room for a page of each shard if it is 1 MiB for each of Concurrency.
+	// Default 32 MiB, at least 1 MiB.
 	BufferMax int64
 
-	// Processes that share a stream and a lease table divide the shards between
-	// them. Each must have a WorkerID of its own; the default is the host's name
-	// and a random part. A process that comes back under the same name takes its
-	// former leases at once; other workers do so after LeaseTerm.
+	// WorkerID must differ between processes that share a stream and a lease table; default the host's name and a random part.
+	// A process takes its own name's former leases at once; other workers do so after LeaseTerm.
 	WorkerID string
 	// RunID distinguishes this process from another that is given the same WorkerID by
 	// mistake; default random.
@@ -135,27 +128,19 @@ func newWorkerID() string {
 	return host + ":" + rand.Text()
 }
 
-// Run follows the stream until ctx ends, and returns nil then: it stops
-// fetching, finishes the batches in hand within StopTimeout, and checkpoints.
-// Its leases are then released, so that other workers take them at once.
-// It returns earlier with an error that needs a person or a restart: a
-// TrimmedError, ErrStreamNotFound, ErrStreamEnded, ErrNamesake,
-// a RecordError, the processor's error if that is a Stopper, or an
-// answer of AWS that would be the same again.
+// Run follows the stream until ctx ends, and returns nil then: it stops fetching, finishes the batches in hand within
+// StopTimeout, checkpoints, and releases its leases. It returns earlier with an error that needs a person or a restart:
+// a TrimmedError, ErrStreamNotFound, ErrStreamEnded, ErrNamesake, a RecordError, the processor's error if that is a
+// Stopper, or an answer of AWS that would be the same again.
 func (r *Reader) Run(ctx context.Context) error { return r.follow(ctx, false) }
 
-// Drain is Run that returns nil as soon as the stream is read up: every shard,
-// listed anew, is finished or open and empty for DrainPolls polls, and nothing
-// is in flight. It takes part like Run; of shards that other workers read, the
-// rows tell. Whenever a worker has applied records all polls are counted anew, because the
-// stream may still hold what that wrote. Alone it ends within 2 s of the last record if
-// PollInterval has its default. Beside others it ends some two terms after the last
-// record, and while records keep coming faster than that it does not end. It returns a SkippedError
-// if leases kept it from reading open shards. If ctx ends before that it stops as Run does,
-// and returns the context's cause.
+// Drain is Run that returns nil as soon as every shard, listed anew, is finished or open and empty for DrainPolls polls, and
+// nothing is in flight. Of other workers' shards the rows tell. Whenever a worker has applied records all polls are
+// counted anew, because the stream may still hold what that wrote. Alone it ends within 2 s of the last record by default,
+// beside others some two terms after it; while records keep coming faster it does not end. It returns a SkippedError if
+// leases kept it from reading open shards. If ctx ends before, it stops as Run does, and returns the cause.
 func (r *Reader) Drain(ctx context.Context) error { return r.follow(ctx, true) }
 
-// follow runs one follower and waits for everything it started.
 func (r *Reader) follow(ctx context.Context, drain bool) error {
 	if err := r.begin(); err != nil {
 		return err

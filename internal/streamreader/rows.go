@@ -24,9 +24,7 @@ func (f *follower) see(rows []leases.Lease, done int64) {
 	before := f.fleet.Shards
 	f.fleet.See(rows)
 	own := f.fleet.Own()
-	if f.initialListing = !shardlist.HasProgress(f.fleet.Shards); own.Shard != "" {
-		f.initialListing = own.Checkpoint == leases.TrimHorizon
-	}
+	f.initialListing = !shardlist.Followed(own, f.fleet.Shards)
 	if own.Label != "" {
 		f.decoder = streamapi.Decoder{Label: own.Label, PartitionKey: own.PartitionKey, SortKey: own.SortKey}
 	}
@@ -104,10 +102,8 @@ func (f *follower) createRow(ctx context.Context, lease leases.Lease) (leases.Le
 	return row, nil
 }
 
-// deleteDone deletes rows that serve no worker any more, so that the lease table
-// does not grow for ever, parents first: a shard whose
-// children have no row counts as one whose children are not found yet. What fails
-// is tried again after the next list.
+// deleteDone deletes rows that serve no worker any more, parents first: a shard whose children have no row counts as one
+// whose children are not found yet. It tries again after the next list what fails.
 func (f *follower) deleteDone(ctx context.Context) {
 	useless := f.done.add(f.plan.Done)
 	for {

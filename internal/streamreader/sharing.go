@@ -43,7 +43,6 @@ func (f *follower) share(ctx, work context.Context) error {
 	return nil
 }
 
-// loadRows reads all rows.
 func (f *follower) loadRows(ctx context.Context) error {
 	inTime, cancel := context.WithTimeout(ctx, f.r.cfg.LeaseTerm) // a request that hangs must not keep this worker from taking what is free
 	defer cancel()
@@ -121,9 +120,8 @@ type claimed struct {
 	err   error
 }
 
-// each makes one call for each lease, several at a time, and returns what came
-// of each that was made before ctx ended. None is broken off when ctx ends: a lease that
-// was claimed unnoticed has no reader for a term.
+// each makes one call for each lease, several at a time, and returns what came of those made before ctx ended. It breaks
+// none off: a lease that was claimed unnoticed has no reader for a term.
 func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(context.Context, leases.Lease) (leases.Lease, error)) []claimed {
 	got := make([]claimed, len(rows))
 	base, cancel := f.r.cfg.worker().InTime(context.WithoutCancel(ctx))
@@ -143,7 +141,6 @@ func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(contex
 	return got
 }
 
-// takeOver starts to read a shard if it was claimed.
 func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):

@@ -87,7 +87,7 @@ func (s *Stream) shard(ctx context.Context, decoder streamapi.Decoder, shard str
 		err := tail.Read(ctx, streamapi.Place{After: after}, func(page []streams.Record, _ bool) error {
 			answered = time.Now()
 			retries.Reset()
-			records, marks, err := decoder.Records(page)
+			records, marks, err := streamapi.Records(decoder, page)
 			if err != nil {
 				return streamapi.Permanent(fmt.Errorf("a record of the stream: %w", err))
 			}

@@ -103,10 +103,7 @@ func rowsOf(arn string, all []leases.Lease) (rows map[string]leases.Lease, follo
 			rows[l.Shard] = l
 		}
 	}
-	if own.Shard != "" {
-		return rows, own.Checkpoint != leases.TrimHorizon
-	}
-	return rows, shardlist.HasProgress(rows)
+	return rows, shardlist.Followed(own, rows)
 }
 
 // list lists the stream. It lists anew while a list lacks a shard that it should

@@ -8,11 +8,9 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
-// drainDetector finds out, for a worker that drains, when no worker applies records any
-// more. The batch of one worker may write records that another one is still to
-// read. So after each batch of any worker every shard has to be empty for several
-// more polls. The worker counts its own batches itself (follower.applies); those of
-// other workers show in the rows.
+// drainDetector finds out, for a worker that drains, when no worker applies records any more. A batch may write records that
+// another worker is still to read, so after each batch every shard has to be empty for several more polls. The worker
+// counts its own batches itself (follower.applies); those of other workers show in the rows.
 type drainDetector struct {
 	done        int64                        // records that this worker had applied at its last scan
 	checkpoints map[string]string            // as of that scan
@@ -20,15 +18,10 @@ type drainDetector struct {
 	others      pollBaselines                // of the shards that other workers read
 }
 
-// ObserveDrain gives the rows that were just read to the detector of a worker that drains.
+// ObserveDrain takes over, for a worker that drains, the rows that were just read when it had applied so many
+// records. It raises applies if another worker has applied records since the last scan.
 func (m *Member) ObserveDrain(done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
-	m.drain.observe(m.Shards, done, running, applies)
-}
-
-// observe takes over rows that were just read, when this worker had applied so many
-// records. It raises applies if another worker has applied records since the last
-// scan. A nil drainDetector does nothing.
-func (d *drainDetector) observe(rows map[string]leases.Lease, done int64, running map[string]*shardread.Reader, applies *atomic.Int64) {
+	d, rows := m.drain, m.Shards
 	if d == nil {
 		return
 	}
@@ -41,12 +34,9 @@ func (d *drainDetector) observe(rows map[string]leases.Lease, done int64, runnin
 		}
 		d.checkpoints[id] = row.Checkpoint
 	}
-	for id := range d.checkpoints {
-		if _, ok := rows[id]; !ok {
-			delete(d.checkpoints, id)
-			delete(d.others, id)
-		}
-	}
+	gone := func(id string) bool { return rows[id].Shard == "" }
+	maps.DeleteFunc(d.checkpoints, func(id, _ string) bool { return gone(id) })
+	maps.DeleteFunc(d.others, func(id string, _ pollBaseline) bool { return gone(id) })
 	d.mine = maps.Clone(running)
 	if byOthers {
 		applies.Add(1)

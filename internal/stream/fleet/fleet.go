@@ -1,3 +1,5 @@
+// Package fleet is one worker's part in sharing a stream: when it reads the lease rows, which leases it holds and renews,
+// how it seeks more shards, and how a worker becomes the lister. Package leases makes the plan. It calls the lease table only.
 package fleet
 
 import (
@@ -11,10 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// takeFirst shards may be taken after one scan of the leases, and twice as
-// many after each next scan that shows no other workers than the one before,
-// up to takeMost: many workers that start together must see each other
-// before all shards are gone.
+// takeFirst shards may be taken after one scan, and twice as many, up to takeMost, after each next scan that shows no other
+// workers than before: workers that start together must see each other before all shards are gone.
 const takeFirst, takeMost = 16, 1024
 
 // Config names the stream that is shared, and this worker.
@@ -124,7 +124,6 @@ func (m *Member) recordFormerRuns(rows []leases.Lease) {
 	}
 }
 
-// set takes over a row.
 func (m *Member) set(row leases.Lease) {
 	m.rows[row.Shard] = row
 	if row.OfShard() {
@@ -185,9 +184,8 @@ func (m *Member) input() leases.Input {
 	return leases.Input{Now: m.scans.at, Term: m.cfg.Worker.Term, Changed: m.changed}
 }
 
-// OthersIdle reports whether the shards that other workers read were empty for
-// several polls since any worker was last seen to apply records. Only a worker that drains
-// knows, by rows that were read after it had applied what it has now.
+// OthersIdle reports whether other workers' shards were empty for several polls since any worker was last seen to apply
+// records. Only a worker that drains knows, by rows read after it had applied what it has now.
 func (m *Member) OthersIdle(done int64, polls int) bool {
 	if m.drain == nil || m.drain.done != done {
 		return false

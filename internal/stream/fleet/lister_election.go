@@ -119,7 +119,8 @@ func (m *Member) ListSucceeded() { m.stalls.lists = time.Time{} }
 // ListFailed notes that a list failed. After a while it leaves the list of the shards
 // to another worker, and reports that.
 func (m *Member) ListFailed(ctx context.Context) bool {
-	if !m.Lists() {
+	h := m.ListLease()
+	if h == nil || !h.Valid() {
 		return false
 	}
 	if m.stalls.lists.IsZero() {
@@ -128,23 +129,17 @@ func (m *Member) ListFailed(ctx context.Context) bool {
 	if time.Since(m.stalls.lists) < m.cfg.Worker.Term {
 		return false
 	}
-	m.resign(ctx)
+	m.stalls.lists, m.stalls.mayListAt = time.Time{}, time.Now().Add(PauseTerms*m.cfg.Worker.Term)
+	ctx, cancel := context.WithTimeout(ctx, shardread.ReleaseMax)
+	defer cancel()
+	m.releaseList(ctx, h)
+	m.Note(h.Lease())
+	m.Drop(m.cfg.StreamARN)
 	return true
 }
 
-// resign leaves the list of the shards to another worker for a while.
-func (m *Member) resign(ctx context.Context) {
-	m.stalls.lists, m.stalls.mayListAt = time.Time{}, time.Now().Add(PauseTerms*m.cfg.Worker.Term)
-	arn := m.cfg.StreamARN
-	h := m.ListLease()
-	if h == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, shardread.ReleaseMax)
-	defer cancel()
-	if err := h.Release(ctx, func(*leases.Lease) {}); err != nil {
+func (m *Member) releaseList(ctx context.Context, h *leases.Held) {
+	if err := h.Release(ctx, func(*leases.Lease) {}); err != nil && !errors.Is(err, leases.ErrLost) {
 		m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err) // it ends by itself
 	}
-	m.Note(h.Lease())
-	m.Drop(arn)
 }

@@ -49,9 +49,8 @@ func (m *Member) holding() map[string]*leases.Held {
 // made at the same time. What hangs keeps no others from being renewed.
 const slowPart = 100
 
-// renew renews the leases that are due until ctx ends, also while the shards
-// are being let go. No row waits for another. Each pause is up to a tenth shorter by chance,
-// so that the workers of a fleet that started together do not all write together.
+// renew renews the leases that are due until ctx ends, also while the shards are released. No row waits for another.
+// Each pause is up to a tenth shorter by chance, so that a fleet does not write in step.
 func (m *Member) renew(ctx context.Context) {
 	places := make(chan struct{}, leases.CallsMax)
 	var group sync.WaitGroup
@@ -86,9 +85,7 @@ func (m *Member) Stop() {
 	defer cancel()
 	m.Seek(ctx, false)
 	if h := m.ListLease(); h != nil && h.Valid() {
-		if err := h.Release(ctx, func(*leases.Lease) {}); err != nil && !errors.Is(err, leases.ErrLost) {
-			m.cfg.Logger.Warn("the lease of the stream's list could not be released", "error", err)
-		}
+		m.releaseList(ctx, h)
 	}
 	m.newsUnsent = true
 	m.SendNews(ctx)

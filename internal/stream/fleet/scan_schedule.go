@@ -7,30 +7,22 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
-// To see all leases, a worker scans their table. Most of the time it reads only the
-// stream's own row instead: a worker that changes shared state increments News there.
-// The silence of an owner raises no News. Only the lister scans for that; it evicts
-// silent owners and increments News. All workers read the lister's own row, so all of
-// them notice when the lister is silent.
+// A worker scans all leases rarely and reads the stream's own row often: a worker that changes shared state increments News there.
+// An owner's silence raises no News; the lister scans for that, evicts silent owners and increments News. All workers
+// read the lister's own row, so all of them notice when the lister is silent.
 const (
-	// scansPerTerm is how often, at most, a worker scans all leases in a
-	// term while there is something to divide, and scanRow what each row adds
-	// to the wait.
+	// scansPerTerm bounds the scans in a term while there is something to divide; scanRow is what each row adds to the wait.
 	scansPerTerm = 20
 	scanRow      = time.Millisecond
-	// watchesPerTerm is how often the lister scans for silent
-	// owners: the lister sees one that dies just after a scan at the next one, and
-	// evicts it a term later, within two terms after its death.
+	// watchesPerTerm is how often the lister scans for silent owners: it evicts one within two terms after its death.
 	watchesPerTerm = 2
 	// scanTerm bounds the term by which a worker scans while there is something to divide.
 	scanTerm = 10 * time.Second
 	// idleScanTerms, and a quarter of a term for each worker, pass between two
 	// scans of the others while there are no news, should news get lost.
 	idleScanTerms = 2
-	// newsPerTerm is how often a worker listens in a term, at least once in newsMost;
-	// with the default term often enough to go on within a second with what
-	// another gives up. In a very large fleet it is once in newsWorker for each
-	// worker: all listen at one row, and a partition gives 3,000 reads a second
+	// newsPerTerm is how often a worker listens in a term, at least once in newsMost: by default, within a second. In a very large
+	// fleet it is once in newsWorker for each worker, because a partition gives 3,000 reads a second
 	// (DynamoDB developer guide, "Best practices for designing and using partition keys effectively").
 	newsPerTerm = 12
 	newsMost    = 5 * time.Second
@@ -51,7 +43,6 @@ type scanSchedule struct {
 	shift         float64   // of the wait, so that workers do not keep step
 }
 
-// noteScan notes that all rows were just read.
 func (m *Member) noteScan() {
 	now := time.Now()
 	m.scans.at, m.scans.ownAt, m.scans.newsPending, m.scans.rowsUnplanned = now, now, false, true
@@ -76,14 +67,12 @@ func (m *Member) scanByExpiry(row leases.Lease) {
 	}
 }
 
-// listenEvery is the wait between two times that this worker listens.
 func (m *Member) listenEvery() time.Duration {
 	every := max(min(m.cfg.Worker.Term/newsPerTerm, newsMost), time.Duration(m.Plan.Workers)*newsWorker)
 	every = min(every, m.cfg.Worker.Term/leases.RenewalsPerTerm)
 	return every + time.Duration((m.random.Float64()-0.5)*float64(every)/8)
 }
 
-// scanAt is when the next scan of all rows is due.
 func (m *Member) scanAt() time.Time {
 	term := m.cfg.Worker.Term
 	soon := m.scanAfter(min(max(min(term, scanTerm)/scansPerTerm, time.Duration(len(m.Shards))*scanRow), term/leases.RenewalsPerTerm))

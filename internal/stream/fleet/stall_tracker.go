@@ -9,12 +9,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 )
 
-// A worker may reach the lease table and not the stream. By its renewals it
-// would keep for ever what other workers could read. After a while without an answer
-// it gives the work back, and pauses, so that other workers come first. If no other worker
-// is there, it is its own again after the pause.
-//
-// PauseTerms is for how many terms a worker leaves alone what it has given back.
+// PauseTerms is for how many terms a worker leaves alone the work that it gave back because the stream does not answer it.
+// Its renewals would otherwise keep for ever what other workers could read.
 const PauseTerms = 6
 
 // stallTracker remembers which calls to the stream had no answer.

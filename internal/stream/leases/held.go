@@ -11,20 +11,17 @@ import (
 const (
 	// RenewalsPerTerm: two renewals in a row may fail before the third would be late.
 	RenewalsPerTerm = 3
-	// marginPart of a term lies between the moment at which an owner stops and
-	// the one at which another may take its lease: for what is on its way
-	// then, and for clocks that do not run alike.
+	// marginPart of a term lies between the end of an owner's work and the first claim of another: for calls on their way,
+	// and for clocks that do not run alike.
 	marginPart = 10
 )
 
 // ErrNotRenewed is an ErrLost that only this worker knows: it could not renew the lease in time.
 var ErrNotRenewed = fmt.Errorf("%w, or may soon, because this lease could not be renewed in time", ErrLost)
 
-// Held is a lease that this worker owns. All writes to its row go through
-// it, one at a time. The worker may act under it only inside a window:
-// one term, less a margin, from the start of the last write that succeeded.
-// Another worker that waits to take the lease saw that write's effect later than that
-// and waits for a whole term from there, each on its own monotonic clock.
+// Held is a lease that this worker owns. All writes to its row go through it, one at a time. The worker may act only for one
+// term, less a margin, from the start of the last write that succeeded. Another worker saw that write later, and waits for a
+// whole term from there, each on its own monotonic clock.
 type Held struct {
 	store Store
 	term  time.Duration // 0: the lease does not end by itself
@@ -204,9 +201,8 @@ func (h *Held) write(ctx context.Context, do func(context.Context) (Lease, error
 	return h.write(ctx, do) // the write before it has extended the window
 }
 
-// send makes one call, for the goroutine that has the token, and gives that back. A success
-// extends the window, from when the call began; a call that is still on its way
-// when a renewal would be due, or when the window ends, is given up.
+// send makes one call, for the goroutine that has the token, and gives that back. A success extends the window, from when
+// the call began. It gives up a call when a renewal would be due, or the window ends.
 func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)) error {
 	defer func() { <-h.writing }()
 	if !h.Valid() {

@@ -47,7 +47,6 @@ func number(n int64) ddb.AttributeValue {
 	return &ddb.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// texts returns the fields of a row that are texts, by their attributes.
 func (l *Lease) texts() map[string]*string {
 	return map[string]*string{
 		attrKey: &l.Shard, attrStream: &l.Stream, attrOwner: &l.Owner, attrRun: &l.Run, attrCheckpoint: &l.Checkpoint, attrStart: &l.Start,
@@ -55,7 +54,6 @@ func (l *Lease) texts() map[string]*string {
 	}
 }
 
-// numbers returns the fields of a row that are numbers, by their attributes.
 func (l *Lease) numbers() map[string]*int64 {
 	return map[string]*int64{attrCounter: &l.Counter, attrSwitches: &l.Switches, attrEmptyPolls: &l.EmptyPolls, attrNews: &l.News}
 }

@@ -1,3 +1,5 @@
+// Package leases says which worker reads which shard of a stream: the rows and their table, the pure plan that
+// divides the shards between workers, and how long an owner may act. It knows nothing of streams and their records.
 package leases
 
 import (
@@ -16,10 +18,8 @@ const (
 	Latest      = "LATEST"       // of a stream's own row only: all shards that the stream had at first have rows
 )
 
-// Lease is one row of the lease table: how far one shard is done, and by whom.
-// Beside its shards each stream has a row of its own, whose owner lists the
-// stream's shards and makes and deletes their rows. A worker that has less than its
-// share of the shards keeps a row, too, and is its owner: a seeker's row.
+// Lease is one row of the lease table: how far one shard is done, and by which owner. The owner of the stream's own row
+// lists the shards and makes and deletes their rows. A worker that has less than its share owns a seeker's row.
 type Lease struct {
 	Shard      string        // of a stream's own row: the stream's ARN; of a seeker's: SeekerKey
 	Stream     string        // ARN of the stream that the shard belongs to
@@ -31,24 +31,17 @@ type Lease struct {
 	Switches   int64         // changes of owner since the last checkpoint; a process that comes back under its name counts
 	Parent     string        // "" if the shard has none
 	Children   []string
-	// Whole says that the shard still held its first record when the reader
-	// found it, so that nothing of it may go missing afterwards. Of a shard
-	// that was partly trimmed before the reader first met the stream, that
-	// cannot be asked.
+	// Whole says that the shard held its first record when it was found, so that nothing of it may go missing afterwards.
 	Whole bool
 	// Start is the sequence number of the shard's first record; "" if unknown.
 	Start string
-	// Orphan says that the stream did not hold the parent any more when it was
-	// first listed, so that no row of the parent is waited for.
+	// Orphan says that the stream had dropped the parent when it was first listed: no row of it is waited for.
 	Orphan bool
-	// EmptyPolls is how often in a row the owner found nothing in the open
-	// shard, as of its last write.
+	// EmptyPolls is how often in a row the owner found nothing in the open shard, as of its last write.
 	EmptyPolls int64
-	// Newest is when the newest record that was done was created, in whole
-	// seconds, as of the owner's last write; zero if none was.
+	// Newest is when the newest record done was created, in whole seconds, as of the last write; zero if none was.
 	Newest time.Time
-	// Unadopted says that the row was made by another program, or by hand: Whole,
-	// Start and Orphan are unknown until Adopt has written them.
+	// Unadopted says that another program made the row: Whole, Start and Orphan are unknown until Adopt writes them.
 	Unadopted bool
 	// Of a stream's own row only: its label, and the table's key attributes.
 	Label, PartitionKey, SortKey string
@@ -90,11 +83,9 @@ func (l Lease) OfShard() bool { return !l.OfStream() && !l.OfSeeker() }
 // SeekerKey is the key of the row by which a worker shows that it has less than its share of a stream's shards.
 func SeekerKey(streamARN, worker string) string { return streamARN + "/seeker/" + worker }
 
-// Store keeps the leases. Implementations are safe for concurrent use.
-// Claim, Renew, Save, Release and Delete write only to the row that they are
-// given, if its counter and owner are as in the lease; otherwise they return ErrLost, together
-// with the row in force if there is one: an ErrNamesake where another process
-// has claimed it under the owner's name.
+// Store keeps the leases. It is safe for concurrent use. Claim, Renew, Save, Release and Delete write only to a row whose
+// counter and owner are as in the lease; otherwise they return ErrLost and the row in force, if there is one: an
+// ErrNamesake if another process has claimed it under the owner's name.
 type Store interface {
 	// Load returns every row, consistently, those of other streams of the table too.
 	Load(ctx context.Context) ([]Lease, error)
@@ -102,23 +93,20 @@ type Store interface {
 	Get(ctx context.Context, shard string) (Lease, error)
 	// Create adds a row if the shard has none, and returns the row in force.
 	Create(ctx context.Context, lease Lease) (Lease, error)
-	// Claim makes worker the row's owner. It succeeds also, whatever the row's
-	// counter, if that names this process as its owner already, or a process of its
-	// name that had the row when it was read.
+	// Claim makes worker the row's owner. Whatever the counter, it also succeeds if this process is the owner, or a
+	// process of its name had the row when it was read.
 	Claim(ctx context.Context, lease Lease, worker Worker) (Lease, error)
 	// Adopt writes what the lease says of its shard into a row that is Unadopted.
 	Adopt(ctx context.Context, lease Lease) (Lease, error)
 	// Renew raises the counter, and writes Term, EmptyPolls and Newest.
 	Renew(ctx context.Context, lease Lease) (Lease, error)
-	// Save is Renew that also writes the lease's Checkpoint and Children, and
-	// what belongs to a stream's own row.
+	// Save is Renew that also writes Checkpoint and Children, and what belongs to a stream's own row.
 	Save(ctx context.Context, lease Lease) (Lease, error)
 	// Release writes the lease's Checkpoint and, by the same write, clears the owner.
 	Release(ctx context.Context, lease Lease) (Lease, error)
 	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
-	// Announce raises the News of a stream's own row, so that its readers
-	// scan all rows. Without such a row it does nothing.
+	// Announce raises the News of a stream's own row, if there is one, so that its readers scan all rows.
 	Announce(ctx context.Context, streamARN string) error
 	// Delete removes one row.
 	Delete(ctx context.Context, lease Lease) error
@@ -154,7 +142,6 @@ func (l Lease) released(by Lease) Lease {
 	return l
 }
 
-// evicted is released, by another worker than the owner.
 func (l Lease) evicted() Lease { return l.released(l) }
 
 // CompareShards orders rows by their shards.
@@ -171,9 +158,7 @@ func (l Lease) lostTo(row Lease) error {
 	return ErrLost
 }
 
-// mayClaim reports whether the row in force, written since it was read, is
-// still the worker's. The name alone does not say so: another process may have
-// come under it since.
+// mayClaim reports whether the row in force, written since it was read, is still this process's: the name alone does not say so.
 func (w Worker) mayClaim(row, read Lease) bool {
 	return row.Owner == w.Name && (row.Run == w.Run || read.mine(row))
 }

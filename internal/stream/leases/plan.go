@@ -49,14 +49,10 @@ type Plan struct {
 	Waiting []string // shards that wait for their parent
 }
 
-// Divide works out one division of the shards between the workers that
-// are seen to live, and returns this worker's part of it. Workers with
-// the same view make the same division, so that they do not run after the same
-// shards; a worker that the others do not see yet counts itself in. A shard moves only
-// from a worker that has two more than another, so that balance is kept once it is
-// found, and only after the other one has shown, by a row, that it wants more. A worker
-// that has just read a shard to its end keeps the place for its first child. It is pure:
-// same input, same plan.
+// Divide works out one division of the shards between the living workers, and returns this worker's part of it. Workers with
+// the same view make the same division. A shard moves only from a worker that has two more than another, and only after
+// the other one has shown, by a row, that it wants more: so balance is kept once it is found. A worker that has
+// just read a shard to its end keeps the place for its first child. It is pure: same input, same plan.
 func Divide(in Input) Plan {
 	var plan Plan
 	loads, first := in.living(), firstChildren(in.Leases)
@@ -101,17 +97,10 @@ func Divide(in Input) Plan {
 // living returns an empty load for each worker that is seen to live.
 func (in Input) living() map[string][]Lease {
 	loads := map[string][]Lease{in.Worker: nil}
-	see := func(l Lease) {
+	for _, l := range slices.AppendSeq(slices.AppendSeq([]Lease{in.Own}, maps.Values(in.Leases)), maps.Values(in.Seekers)) {
 		if l.Owner != "" && !l.Finished() && !in.Expired(l) {
 			loads[l.Owner] = nil
 		}
-	}
-	see(in.Own)
-	for _, l := range in.Leases {
-		see(l)
-	}
-	for _, l := range in.Seekers {
-		see(l)
 	}
 	return loads
 }
@@ -147,9 +136,8 @@ func (in Input) justEnded(l Lease) bool {
 // read its parent, which may have gone.
 const heirMost = 3 * time.Second
 
-// MayBeRead reports whether the shard's parent, if there is one, is finished
-// for certain. A parent's row that is not there proves nothing: it may have been
-// made after the scan had passed its place.
+// MayBeRead reports whether the shard's parent, if there is one, is finished for certain. A missing row proves nothing:
+// it may have been made after the scan had passed its place.
 func MayBeRead(l Lease, leases map[string]Lease) bool {
 	if l.Unadopted && l.Checkpoint == TrimHorizon {
 		return false // where the shard begins is not known yet, nor its parent
@@ -213,9 +201,8 @@ func (in Input) share(plan *Plan, loads map[string][]Lease, vacant []Lease) {
 	}
 }
 
-// seeks reports whether a worker is seen to want more shards. It is given as many at a
-// time as it has, at least one: so it shows that it can read them before it gets many, and
-// few remain without a reader if it dies.
+// seeks reports whether a worker is seen to want more shards. It gets as many at a time as it has, at least one: it first
+// shows that it can read them, and few remain without a reader if it dies.
 func (in Input) seeks(worker string) bool {
 	l, ok := in.Seekers[worker]
 	return ok && !in.Expired(l)

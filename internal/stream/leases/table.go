@@ -40,9 +40,7 @@ type Table struct {
 
 var _ Store = (*Table)(nil)
 
-// NewTable returns the leases in the table of that name. Checkpoints say what
-// one state table knows, so each state table has a lease table of its own. Load
-// creates the table, on demand, if it does not exist.
+// NewTable returns the leases in the table of that name. Load creates it on demand.
 func NewTable(client Client, tableName string) *Table {
 	return &Table{client: client, table: tableName}
 }
@@ -62,7 +60,7 @@ func (t *Table) Load(ctx context.Context) ([]Lease, error) {
 // Read reads every row, consistently. exists is false if there is no table, and none is created.
 func (t *Table) Read(ctx context.Context) (rows []Lease, exists bool, err error) {
 	rows, err = t.scan(ctx)
-	if missing := (*ddb.ResourceNotFoundException)(nil); errors.As(err, &missing) {
+	if _, missing := errors.AsType[*ddb.ResourceNotFoundException](err); missing {
 		return nil, false, nil
 	}
 	return rows, true, err
@@ -110,8 +108,7 @@ func (t *Table) create(ctx context.Context) error {
 		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: aws.String(attrKey), AttributeType: ddb.ScalarAttributeTypeS}},
 		KeySchema:            []ddb.KeySchemaElement{{AttributeName: aws.String(attrKey), KeyType: ddb.KeyTypeHash}},
 	})
-	var exists *ddb.ResourceInUseException
-	if err != nil && !errors.As(err, &exists) {
+	if _, exists := errors.AsType[*ddb.ResourceInUseException](err); err != nil && !exists {
 		return err
 	}
 	active := dynamodb.NewTableExistsWaiter(t.client, func(o *dynamodb.TableExistsWaiterOptions) {
@@ -159,8 +156,7 @@ func (t *Table) Delete(ctx context.Context, lease Lease) error {
 		ExpressionAttributeNames:  map[string]string{"#counter": attrCounter},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":counter": number(lease.Counter)},
 	})
-	var conflict *ddb.ConditionalCheckFailedException
-	if errors.As(err, &conflict) {
+	if _, conflict := errors.AsType[*ddb.ConditionalCheckFailedException](err); conflict {
 		err = ErrLost
 	}
 	if err != nil {

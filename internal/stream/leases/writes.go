@@ -53,10 +53,8 @@ func (l Lease) mine(row Lease) bool {
 	return l.Owner != "" && row.Owner == l.Owner && row.Run == l.Run
 }
 
-// update writes to the row if no other process has since it was read. A write of
-// this worker whose answer was lost may have raised the counter: the owner
-// tells, because each shard has one goroutine here: mine says whether it is this
-// process.
+// update writes to the row if no other process has since it was read. An earlier write of this process may have raised
+// the counter though its answer was lost: mine tells such a row by its owner.
 func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string,
 	change func(Lease) Lease) (Lease, error) {
 	lost := ErrLost
@@ -157,8 +155,7 @@ func (t *Table) Announce(ctx context.Context, streamARN string) error {
 		ExpressionAttributeNames:  map[string]string{"#news": attrNews, "#key": attrKey},
 		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
 	})
-	var none *ddb.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &none) {
+	if _, none := errors.AsType[*ddb.ConditionalCheckFailedException](err); err != nil && !none {
 		return fmt.Errorf("announcing news of stream %s: %w", streamARN, err)
 	}
 	return nil

@@ -1,3 +1,5 @@
+// Package shardlist lists a stream's shards. From a list and the lease rows it decides which rows to make and to
+// delete, and which shards lost records or are skipped. Parents come before their children.
 package shardlist
 
 import (
@@ -21,11 +23,8 @@ type Plan struct {
 	Missing []leases.Lease    // unfinished, yet the stream does not list them: lost, unless the list was incomplete
 }
 
-// PlanLineage decides which shards may be read. A shard may be read once its
-// parent is finished; a parent that the stream no longer lists and that no
-// lease names cannot hold anything back. leases holds the rows of this stream's
-// shards only; followed says whether all shards that the stream had at first
-// have, or had, rows. It is pure: same input, same plan, in order of shard ids.
+// PlanLineage decides which shards may be read: those whose parent is finished, or is neither listed nor in a row. rows are
+// of this stream's shards only; followed says what Followed does. It is pure: same input, same plan, in order of shard ids.
 func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]leases.Lease, followed bool) Plan {
 	var plan Plan
 	byID := ByID(listed)
@@ -42,10 +41,8 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 		if !known || lease.Unadopted {
 			lease = rowOf(streamARN, s)
 			lease.Orphan = s.Parent != "" && alone
-			// With rows that show progress, a shard whose parent is unknown
-			// is the grandchild of one that was read: a generation between
-			// came and went unread. Its row is not made, so that this stays
-			// to be seen after a restart too.
+			// The parent of an unknown parent's child was read: a generation between came and went unread. No row
+			// is made of the child, so that this stays to be seen after a restart too.
 			if followed && lease.Orphan && !begun {
 				lost[s.Parent] = true
 				plan.waiting = append(plan.waiting, s.ID)
@@ -75,9 +72,8 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 	return plan
 }
 
-// ForeignParents returns the rows that another program has left of shards which
-// the stream has dropped and whose children are to be begun: that program did
-// not finish them, so that records are lost.
+// ForeignParents returns the rows of shards that another program did not finish, that the stream has dropped,
+// and whose children are to be begun: records are lost.
 func ForeignParents(streamARN string, listed []streamapi.Shard, rows, foreign map[string]leases.Lease) []leases.Lease {
 	gone := map[string]leases.Lease{}
 	for _, s := range listed {
@@ -93,9 +89,8 @@ func ForeignParents(streamARN string, listed []streamapi.Shard, rows, foreign ma
 	return slices.SortedFunc(maps.Values(gone), leases.CompareShards)
 }
 
-// PlanPart plans rows for a part of the list: of shards whose parent has, or
-// gets, a row. Whether the others' parents are still to come shows at the end
-// of the list. So no row is made before that of a parent that is listed.
+// PlanPart plans rows for a part of the list: of shards whose parent has, or gets, a row. So no row is made
+// before that of a parent that is listed.
 func PlanPart(streamARN string, part []streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
 	planned := map[string]bool{}
 	var create []leases.Lease
@@ -115,9 +110,8 @@ func rowOf(streamARN string, s streamapi.Shard) leases.Lease {
 	return leases.Lease{Shard: s.ID, Stream: streamARN, Parent: s.Parent, Start: s.Start, Checkpoint: leases.TrimHorizon}
 }
 
-// outlived returns the rows of finished shards that the stream has dropped and
-// whose children are finished too: no shard waits for them, and the children's
-// rows show that the stream was followed up to there.
+// outlived returns the rows of finished shards that the stream has dropped and whose children are finished too: these
+// show that the stream was followed.
 func outlived(byID map[string]streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
 	held, hasChild := map[string]bool{}, map[string]bool{}
 	for _, l := range rows {
@@ -139,9 +133,8 @@ func outlived(byID map[string]streamapi.Shard, rows map[string]leases.Lease) []l
 	return done
 }
 
-// HasProgress reports whether anything of the stream was done. Rows are all
-// made before the first shard is read, so that without progress a crash may
-// have left only some of them. What another program did says nothing of that.
+// HasProgress reports whether dynamill did anything of the stream. Rows are all made before the first
+// shard is read, so that without progress a crash may have left only some of them.
 func HasProgress(rows map[string]leases.Lease) bool {
 	for _, l := range rows {
 		if l.Checkpoint != leases.TrimHorizon && !l.Unadopted {
@@ -149,6 +142,15 @@ func HasProgress(rows map[string]leases.Lease) bool {
 		}
 	}
 	return false
+}
+
+// Followed reports whether all shards that the stream had at first have, or had, rows: the stream's own row
+// says so, and where there is none, progress does.
+func Followed(own leases.Lease, rows map[string]leases.Lease) bool {
+	if own.Shard == "" {
+		return HasProgress(rows)
+	}
+	return own.Checkpoint != leases.TrimHorizon
 }
 
 // ByID returns shards by their ids.

@@ -14,9 +14,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// describeSpacing keeps DescribeStream at half of its 10 calls a second (API
-// reference of DynamoDB Streams, DescribeStream): the other half is for a
-// worker that drains, or is just elected, and for other tools.
+// describeSpacing keeps DescribeStream at half of its 10 calls a second (API reference of DynamoDB Streams), of which
+// other workers and tools need some.
 const describeSpacing = 200 * time.Millisecond
 
 // Lister lists a stream's shards. It is used by one goroutine at a time.
@@ -84,7 +83,6 @@ func (l *Lister) Send(ctx context.Context, parents []string, to chan<- Page) {
 	}
 }
 
-// children lists the children of some shards.
 func (l *Lister) children(ctx context.Context, parents []string) (Listing, error) {
 	found := Listing{Decoder: l.Keys}
 	for _, parent := range parents {

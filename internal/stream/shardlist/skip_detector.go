@@ -14,19 +14,16 @@ import (
 // taken for wrong. AWS does not say how soon a list shows that a shard has closed.
 const skippedLeast = 10 * time.Second
 
-// SkipDetector finds shards that are open although their leases say SHARD_END:
-// no worker reads them, and the stream drops their records after a day. The lease
-// table was edited, for example. A list decides only if it was begun after that was
-// seen: an earlier one may show a shard that has closed meanwhile.
+// SkipDetector finds shards that are open although their leases say SHARD_END, so that no worker reads them: the lease table
+// was edited, for example. A list decides only if it was begun after that was seen: an earlier one may be outdated.
 type SkipDetector struct {
 	BegunAt  time.Time            // when the list under way was begun
 	since    map[string]time.Time // when a shard was first seen to be listed as open behind a finished lease
 	reported map[string]bool      // stays when the shard closes: its records were not read
 }
 
-// Judge compares a complete list with the leases and returns the shards that
-// are found to be skipped, and were not before. busy says of a lease whether its
-// owner is heard of, and may know better than the row.
+// Judge returns the shards that a complete list shows to be skipped, and that were not before. busy reports
+// whether a lease has a living owner, which may know better than the row.
 func (d *SkipDetector) Judge(found Listing, rows map[string]leases.Lease, busy func(leases.Lease) bool) (news []string) {
 	since, reported := map[string]time.Time{}, map[string]bool{}
 	for _, shard := range found.Shards {

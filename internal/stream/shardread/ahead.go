@@ -31,17 +31,15 @@ type page struct {
 	err       error
 }
 
-// ahead fetches a shard's pages, in order, while those before are being
-// applied. At most one goroutine, so one call on a shard, is under way. It ends
-// where there is no use in going on: behind a page that nothing is likely to follow yet, at an
-// error, at the shard's end, with one full batch waiting, or without room for
-// reading ahead. The shard's own goroutine takes the pages and starts it again.
+// ahead fetches a shard's pages, in order, while those before are being applied, with one call at a time. Its goroutine ends
+// behind a page that nothing is likely to follow yet, at an error, at the shard's end, with one full batch waiting, or
+// without room. The shard's own goroutine takes the pages and starts it again.
 type ahead struct {
 	cfg     *Config
 	shard   streamapi.Shard
 	arrived chan struct{} // holds a token when something has come
 
-	iterator *string // behind the last page; nil: to be opened. Of the goroutine while there is one
+	iterator *string // behind the last page; nil: to be opened anew. Of the goroutine while there is one
 
 	mu      sync.Mutex
 	pages   []*page // that are not taken yet
@@ -114,7 +112,6 @@ func (a *ahead) put(ctx context.Context, p *page) bool {
 	return a.busy
 }
 
-// fetch reads the page behind the iterator.
 func (a *ahead) fetch(ctx context.Context, from streamapi.Place) *page {
 	p := &page{requested: time.Now(), applies: a.cfg.Applies.Load()}
 	defer func() { a.cfg.Buffer.release(streamapi.PageBytesMax - p.bytes) }()
@@ -174,7 +171,7 @@ func (a *ahead) decode(p *page) {
 		return
 	}
 	var err error
-	if p.records, p.marks, err = a.cfg.Decoder.Records(p.raw); err != nil {
+	if p.records, p.marks, err = streamapi.Records(a.cfg.Decoder, p.raw); err != nil {
 		p.err = streamapi.Permanent(fmt.Errorf("shard %s: %w", a.shard.ID, err))
 		a.cfg.Buffer.release(p.bytes)
 		p.bytes = 0
@@ -182,7 +179,6 @@ func (a *ahead) decode(p *page) {
 	p.raw = nil
 }
 
-// coming reports whether the next page is on its way, and not here.
 func (a *ahead) coming() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,16 +201,10 @@ func (a *ahead) drop() {
 	defer a.mu.Unlock()
 	for _, p := range a.pages {
 		a.cfg.Buffer.release(p.bytes)
-		a.reopen()
+		a.iterator = nil
 	}
 	a.pages, a.records, a.more = nil, 0, false
 }
 
-// reopen lets the next call open the shard anew. Nothing is under way.
-func (a *ahead) reopen() { a.iterator = nil }
-
 // opened reports whether the next call goes on where the last one ended.
 func (a *ahead) opened() bool { return a.iterator != nil }
-
-// resume goes on where another one, which has ended, would have.
-func (a *ahead) resume(former *ahead) { a.iterator = former.iterator }

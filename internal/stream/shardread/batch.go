@@ -11,16 +11,13 @@ import (
 )
 
 const (
-	// gatherMax is how long a batch waits for the pages that follow, in a shard
-	// that is behind. Pages often hold few records, and a large batch costs less
-	// than many small ones.
+	// gatherMax is how long a batch in a shard that is behind waits for more pages: one large batch costs less than many.
 	gatherMax = 100 * time.Millisecond
 	// keepMax is how long a shard keeps what it has in hand while it waits to try
 	// again what failed.
 	keepMax = time.Second
-	// ownersBefore is how many owners may have ended without a checkpoint before the next one
-	// takes smaller batches. A worker that is stopped in good order writes one, so these crashed,
-	// or lost the lease, in their first batch.
+	// ownersBefore is how many owners may have ended without a checkpoint before the next one takes smaller batches. They
+	// crashed, or lost the lease, in their first batch: a worker that is stopped in good order writes one.
 	ownersBefore = 2
 	// largePage is the size of a page that probably did not hold all that there was. Behind a smaller one there
 	// is little yet: records of this moment, such as those of the engine's own writes.
@@ -32,7 +29,6 @@ const (
 
 var errShort = errors.New("processor returned fewer records done than it was given, and no error")
 
-// pick takes a page in hand.
 func (s *Reader) pick(p *page) {
 	s.reopened, s.end, s.more = false, p.end, p.more
 	s.handBytes += p.bytes
@@ -50,9 +46,8 @@ func (s *Reader) pick(p *page) {
 	s.streak++
 }
 
-// limitBatches makes the first batch small where the owners before this worker ended without a
-// checkpoint: a quarter of the records for each of them. Whatever ended them, be it memory or time, a
-// batch that is small enough gets done and saved. The limit grows by an eighth with each.
+// limitBatches makes the first batch small if owners ended without a checkpoint: a quarter of the records for each of
+// them. A batch that is small enough gets done and saved. The limit grows by an eighth with each.
 func (s *Reader) limitBatches() {
 	s.batchMax = s.cfg.BatchMax
 	switches := s.Held.Lease().Switches
@@ -65,9 +60,7 @@ func (s *Reader) limitBatches() {
 	}
 }
 
-// gather adds the pages that follow, as long as all fit into one batch. It
-// takes what is there; only in a shard that is behind it also waits, for a
-// moment, for what is on its way.
+// gather adds the pages that follow, as long as all fit into one batch. Only a shard that is behind waits for them.
 func (s *Reader) gather(ctx context.Context) {
 	enough, cancel := context.WithTimeout(ctx, gatherMax)
 	defer cancel()
@@ -143,9 +136,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	return outcomeMore, nil
 }
 
-// awaitTurn waits until a batch of this shard may be processed, with
-// outcomeMore. The shard that waited before goes first, so no shard waits for more than
-// one batch of each other.
+// awaitTurn returns outcomeMore when a batch of this shard may be processed: shards take turns in the order of asking.
 func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	for {
 		select {
@@ -166,16 +157,13 @@ func (s *Reader) awaitTurn(ctx, work context.Context) (outcome, error) {
 	}
 }
 
-// emptyHand empties the hand.
 func (s *Reader) emptyHand() {
 	s.cfg.Buffer.release(s.handBytes)
 	s.hand, s.handBytes = nil, 0
 }
 
-// yield makes room for other shards while this one waits to try again what
-// failed: it forgets what it has read ahead, and what it has in hand if the wait
-// is long or others wait for room, to read it anew. Of what is so old that the
-// stream may not hold it much longer it forgets nothing.
+// yield makes room while this shard waits to retry: it forgets what it has read ahead, and what it has in hand if the
+// wait is long or others wait for room. It keeps what is so old that the stream may soon drop it.
 func (s *Reader) yield(wait time.Duration) {
 	if len(s.hand) == 0 || time.Since(s.hand[0].Created) > retention/2 {
 		return
@@ -185,7 +173,7 @@ func (s *Reader) yield(wait time.Duration) {
 		return
 	}
 	s.first = s.front.forget()
-	s.ahead.reopen()
+	s.ahead.iterator = nil
 	s.end = false
 	s.emptyHand()
 }

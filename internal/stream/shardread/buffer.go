@@ -15,12 +15,9 @@ import (
 // memory beside its bytes. So bytes bound the number of records, too.
 const recordLeast = 1 << 10
 
-// Buffer bounds what all shards of a reader hold in memory: pages in hand, read
-// ahead, and on their way. A call to GetRecords reserves room for the largest
-// page. A shard that holds nothing waits for room in the order of asking. A shard that
-// holds something, which it can work off, takes more only if none waits and half of
-// the room stays free. So the room always comes back, and one shard that is
-// slow leaves some to the others.
+// Buffer bounds what all shards of a reader hold: pages in hand, read ahead, and on their way. A call to GetRecords reserves
+// room for the largest page. A shard that holds nothing waits in the order of asking; one that holds something takes more
+// only if none waits and half of the room stays free. So the room always comes back, and a slow shard leaves some.
 type Buffer struct {
 	room    *semaphore.Weighted
 	spared  int64 // bytes that reading ahead leaves free
@@ -32,7 +29,6 @@ func NewBuffer(bytesMax int64) *Buffer {
 	return &Buffer{room: semaphore.NewWeighted(bytesMax), spared: bytesMax / 2}
 }
 
-// reserve waits for the room of one page.
 func (b *Buffer) reserve(ctx context.Context) error {
 	if b.room.TryAcquire(streamapi.PageBytesMax) {
 		return nil

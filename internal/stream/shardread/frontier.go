@@ -10,7 +10,6 @@ type frontier struct {
 	saved   streamapi.Mark   // the last record that a checkpoint names
 }
 
-// resumeAt starts where a checkpoint left off.
 func (f *frontier) resumeAt(m streamapi.Mark) { f.reached, f.saved = m, m }
 
 // hand notes records that are about to be given to the processor.

@@ -16,9 +16,8 @@ const (
 
 	// drainFirst is the part of PollInterval that a draining reader waits behind the first empty page.
 	drainFirst = 10
-	// drainRestart is the part of PollInterval that a draining reader waits behind a small page, and at least while
-	// the batches of other shards restart its count of polls. With the default
-	// interval it makes about 5 calls per second to a shard.
+	// drainRestart is the part of PollInterval that a draining reader waits behind a small page, and at least while other
+	// shards' batches restart its count of polls: about 5 calls a second by default.
 	drainRestart = 5
 )
 
@@ -43,9 +42,8 @@ func (s *Reader) pause() time.Duration {
 	return wait - time.Duration(s.random.Int64N(int64(wait/5)+1))
 }
 
-// drainPause is short after the first empty poll and doubles up to PollInterval:
-// DynamoDB may answer with empty pages on its way to the next record. While the
-// reader drains, the wait begins anew after every batch of any shard.
+// drainPause doubles from a short wait up to PollInterval: DynamoDB may answer with empty pages on its way to the next
+// record. It begins anew after every batch of any shard.
 func (s *Reader) drainPause() time.Duration {
 	wait, polls := s.cfg.PollInterval/drainFirst, s.progress.quietPolls
 	for i := 1; i < polls && wait < s.cfg.PollInterval; i++ {

@@ -1,3 +1,5 @@
+// Package shardread reads one shard from its checkpoint to its end: it fetches pages ahead within a bound for all shards,
+// hands batches to the processor, and checkpoints what is done. The lease that its caller holds says whether it may.
 package shardread
 
 import (
@@ -81,9 +83,8 @@ func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 	}
 }
 
-// Run reads until the shard is finished, ctx ends, the lease is lost, or an error
-// comes that no retry cures. work is the context of what must be
-// finished also when ctx has ended: the batch in hand and the last checkpoint.
+// Run reads until the shard is finished, ctx ends, the lease is lost, or an error comes that no retry cures. work
+// lasts longer than ctx: for the batch in hand and the last checkpoint.
 func (s *Reader) Run(ctx, work context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -165,14 +166,13 @@ func (s *Reader) follow(ctx, work context.Context) error {
 	return nil
 }
 
-// resume starts behind the row's checkpoint.
 func (s *Reader) resume() error {
 	s.limitBatches()
 	checkpoint := s.Held.Lease().Checkpoint
 	if checkpoint == leases.TrimHorizon {
 		return nil
 	}
-	p, err := s.cfg.Decoder.Position(checkpoint)
+	p, err := change.NewPosition(s.cfg.Decoder.Label, checkpoint)
 	if err != nil {
 		return streamapi.Permanentf("checkpoint of shard %s: %w", s.Info.ID, err)
 	}
@@ -180,9 +180,7 @@ func (s *Reader) resume() error {
 	return nil
 }
 
-// poll takes the next page unless there is something in hand, applies one batch,
-// and takes the step behind it. A batch that fails half way stays in hand for
-// the next poll.
+// poll takes the next page unless something is in hand, and applies one batch. What fails stays in hand for the next poll.
 func (s *Reader) poll(ctx, work context.Context) (outcome, error) {
 	if len(s.hand) == 0 && !s.end {
 		p, result, err := s.next(ctx, work)
@@ -259,15 +257,14 @@ func (s *Reader) place() streamapi.Place {
 	return streamapi.Place{After: s.front.reached.Sequence, At: s.first, Whole: s.Held.Lease().Whole}
 }
 
-// judge says what a failed call to the stream means for this shard.
 func (s *Reader) judge(err error) (outcome, error) {
 	switch streamapi.Classify(err) {
 	case streamapi.VerdictExpired:
-		s.ahead.reopen() // behind the last record done
+		s.ahead.iterator = nil // behind the last record done
 		return outcomeRetry, err
 	case streamapi.VerdictTrimmed:
 		if s.nothingMissed() {
-			s.ahead.reopen()
+			s.ahead.iterator = nil
 			s.reopened = true
 			return outcomeRetry, err
 		}
@@ -280,11 +277,9 @@ func (s *Reader) judge(err error) (outcome, error) {
 	return outcomeFatal, err
 }
 
-// nothingMissed reports whether a trimmed iterator can be opened anew without
-// losing anything: no record of the shard was ever handed over, and the last
-// answer is so fresh that whatever came since is still held. An emulator
-// refuses the iterator of a shard that never held a record once other tables
-// are written. It is tried once in a row.
+// nothingMissed reports whether a trimmed iterator can be opened anew, once, without losing anything: no record was handed over,
+// and the stream still holds all since the last answer. An emulator refuses the iterator of a shard that
+// never held a record once other tables are written.
 func (s *Reader) nothingMissed() bool {
 	return !s.reopened && s.ahead.opened() && s.front.reached.Sequence == "" && time.Since(s.answeredAt) < retention/2
 }

@@ -38,10 +38,8 @@ func (s *Reader) saveDue() <-chan time.Time {
 	return time.After(max(saveLeast, s.cfg.CheckpointInterval-time.Since(s.savedAt)))
 }
 
-// saveIfDue checkpoints at most once per CheckpointInterval, and after each batch while batches
-// are small because workers ended before they saved one. A write that may
-// succeed later is no reason to stop reading: what it would have said is said
-// by the next one.
+// saveIfDue checkpoints once per CheckpointInterval, and after each batch while batches are small. A write that may
+// succeed later does not stop the reading: the next one says what it would have said.
 func (s *Reader) saveIfDue(work context.Context) error {
 	if s.batchMax == s.cfg.BatchMax && time.Since(s.savedAt) < s.cfg.CheckpointInterval {
 		return nil
@@ -68,9 +66,7 @@ func (s *Reader) save(work context.Context) error {
 	return nil
 }
 
-// checkpointOf makes the row name m, unless it says SHARD_END. The write of
-// SHARD_END may have taken effect although its reply was lost, so a later
-// write repeats it.
+// checkpointOf makes the row name m, unless it says SHARD_END: that write may have taken effect though no reply came.
 func checkpointOf(m streamapi.Mark) func(*leases.Lease) {
 	return func(row *leases.Lease) {
 		if !row.Finished() {

@@ -18,9 +18,8 @@ func (s *Reader) isClosed() bool {
 	return s.closed
 }
 
-// Observe notes what the stream's list says of the shard. While a stream is
-// enabled a closed shard has children; an emulator's one shard that has an
-// ending sequence number and no child is open, whatever it is said to be.
+// Observe notes what the stream's list says of the shard. An emulator's only shard has an ending sequence number though
+// it is open: while a stream is enabled, a closed shard has children.
 func (s *Reader) Observe(info streamapi.Shard, children []string, status streams.StreamStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,14 +41,12 @@ func (s *Reader) unanswered(err error) (outcome, error) {
 	return outcomeFatal, fmt.Errorf("%w: %w", ErrUnanswered, err)
 }
 
-// ResumeFrom goes on where the shard's former reader has given up, if no other worker
-// has written the shard's row since then: what that one knew shows for how long the
-// shard was not read.
+// ResumeFrom goes on where the shard's former reader has given up, if no other worker has written its row since then.
 func (s *Reader) ResumeFrom(former *Reader) {
 	if s.Held.Lease().Counter != former.Held.Lease().Counter+1 {
 		return
 	}
-	s.ahead.resume(former.ahead)
+	s.ahead.iterator = former.ahead.iterator
 	s.first = former.first
 	s.reopened, s.answeredAt = former.reopened, former.answeredAt
 	s.progress = former.Snapshot()

@@ -15,9 +15,8 @@ import (
 // ErrStreamNotFound says that no stream has the ARN that was given.
 var ErrStreamNotFound = errors.New("the stream does not exist, or no longer")
 
-// TrimmedError says that the stream no longer holds records that were not
-// processed yet. No reader can bring back what they would have caused: it has to
-// be derived from the table's items.
+// TrimmedError says that the stream no longer holds records that were not processed. What they would have caused
+// must be derived from the table's items.
 type TrimmedError struct {
 	StreamARN  string
 	Shard      string // the shard that lost records
@@ -78,31 +77,24 @@ const (
 // Classify judges by type, and by the error codes of the API where the SDK has
 // no type (throttling of streams), never by message text.
 func Classify(err error) Verdict {
-	var (
-		expired  *streams.ExpiredIteratorException
-		trimmed  *streams.TrimmedDataAccessException
-		notFound *streams.ResourceNotFoundException
-		api      smithy.APIError
-
-		permanent *leases.PermanentError
-	)
 	switch {
-	case errors.As(err, &permanent), errors.Is(err, leases.ErrLost):
+	case is[*leases.PermanentError](err), errors.Is(err, leases.ErrLost):
 		return VerdictFatal
-	case errors.As(err, &expired):
+	case is[*streams.ExpiredIteratorException](err):
 		return VerdictExpired
-	case errors.As(err, &trimmed):
+	case is[*streams.TrimmedDataAccessException](err):
 		return VerdictTrimmed
-	case errors.As(err, &notFound):
+	case is[*streams.ResourceNotFoundException](err):
 		return VerdictGone
-	case errors.Is(err, context.DeadlineExceeded):
-		return VerdictRetry // a call's time is bounded by the reader, whatever the client says of why it was not enough
-	case !errors.As(err, &api):
-		// Not an answer of the service: connections, timeouts, credentials
-		// that cannot be fetched for the moment.
-		return VerdictRetry
-	case awscall.Passes(err):
+	case errors.Is(err, context.DeadlineExceeded), // the reader bounds a call's time, whatever the client says of it
+		!is[smithy.APIError](err), // no answer of the service: connections, credentials that cannot be fetched for the moment
+		awscall.Passes(err):
 		return VerdictRetry
 	}
 	return VerdictFatal
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }

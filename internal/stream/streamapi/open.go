@@ -20,6 +20,20 @@ const (
 	RecordsPageMax = 1000
 )
 
+// Shard is one shard as the stream lists it.
+type Shard struct {
+	ID, Parent string // parent is "" if the shard has none
+	Start      string // sequence number of its first record; "" if unknown
+	Closed     bool   // nothing will be added to it
+}
+
+// Place is where in a shard its reading begins.
+type Place struct {
+	After string // the last record done; "" if none is
+	At    string // the first record that is not, if it was seen
+	Whole bool   // the shard held its first record when it was found
+}
+
 // Tail is the part of a shard behind a place. To read it takes no lease.
 type Tail struct {
 	Streams   Streams
@@ -59,9 +73,8 @@ func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record
 	}
 }
 
-// OpenShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word;
-// so a shard that was whole when it was found is asked, after its iterator was
-// taken, whether its first record is still there.
+// OpenShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word; so if the shard was
+// whole when it was found, OpenShard then asks whether its first record is still there.
 func OpenShard(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (*string, error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn:         &streamARN,
@@ -91,9 +104,8 @@ func OpenShard(ctx context.Context, calls Streams, streamARN string, shard Shard
 	return out.ShardIterator, nil
 }
 
-// HoldsStart asks whether the shard still holds its first record. An error is
-// a TrimmedDataAccessException, a ResourceNotFoundException, or one to retry;
-// an endpoint that does not understand the question answers neither yes nor no.
+// HoldsStart reports whether the shard still holds its first record; false if the endpoint does not understand the
+// question. Trimming is an error, a TrimmedDataAccessException or ResourceNotFoundException, as is what may pass.
 func HoldsStart(ctx context.Context, calls Streams, streamARN string, shard Shard) (bool, error) {
 	if shard.Start == "" {
 		return false, nil

@@ -9,10 +9,7 @@ import (
 )
 
 // Decoder turns a stream's records into change.Records.
-type Decoder struct {
-	Label                 string // the stream's label, the epoch of positions
-	PartitionKey, SortKey string // the table's key attributes; sortName is "" without a sort key
-}
+type Decoder = attributes.RecordDecoder
 
 // Mark is a record's place in its shard: to be compared as a position, and to
 // be given back to the stream as the text that it came as.
@@ -21,35 +18,20 @@ type Mark struct {
 	Sequence string
 }
 
-// Records decodes a page. Images stay as they came and are decoded as they are
-// looked up. The marks are the records' places, in the same order.
-func (d Decoder) Records(page []streams.Record) ([]change.Record, []Mark, error) {
+// Records decodes a page. The marks are the records' places, in the same order. The error is a *RecordError.
+func Records(d Decoder, page []streams.Record) ([]change.Record, []Mark, error) {
 	records := make([]change.Record, len(page))
 	marks := make([]Mark, len(page))
 	for i := range page {
-		r, err := d.record(&page[i])
+		record, err := d.Decode(&page[i])
 		if err != nil {
-			return nil, nil, err
+			bad := &RecordError{Reason: err.Error()}
+			if body := page[i].Dynamodb; body != nil {
+				bad.SequenceNumber = aws.ToString(body.SequenceNumber)
+			}
+			return nil, nil, bad
 		}
-		records[i] = r
-		marks[i] = Mark{Position: r.Position, Sequence: *page[i].Dynamodb.SequenceNumber}
+		records[i], marks[i] = record, Mark{Position: record.Position, Sequence: *page[i].Dynamodb.SequenceNumber}
 	}
 	return records, marks, nil
-}
-
-func (d Decoder) record(raw *streams.Record) (change.Record, error) {
-	record, err := attributes.RecordDecoder{Label: d.Label, Partition: d.PartitionKey, Sort: d.SortKey}.Decode(raw)
-	if err == nil {
-		return record, nil
-	}
-	bad := &RecordError{Reason: err.Error()}
-	if raw.Dynamodb != nil {
-		bad.SequenceNumber = aws.ToString(raw.Dynamodb.SequenceNumber)
-	}
-	return change.Record{}, bad
-}
-
-// Position is the place of a sequence number in the stream.
-func (d Decoder) Position(sequence string) (change.Position, error) {
-	return change.NewPosition(d.Label, sequence)
 }

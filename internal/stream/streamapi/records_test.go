@@ -17,7 +17,7 @@ type avMap = map[string]streams.AttributeValue
 func TestDecodingARecord(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d := Decoder{Label: "2026-01-01", PartitionKey: "pk", SortKey: "sk"}
-	r, err := d.record(&streams.Record{
+	r, err := d.Decode(&streams.Record{
 		UserIdentity: &streams.Identity{Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com")},
 		Dynamodb: &streams.StreamRecord{
 			SequenceNumber:              aws.String("000012345"),
@@ -57,7 +57,7 @@ func TestRecordsThatCannotBeUnderstood(t *testing.T) {
 		{"binary key", &streams.StreamRecord{SequenceNumber: aws.String("1"), Keys: avMap{"pk": avS("x"), "sk": binary}}, "sk is binary"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := d.Records([]streams.Record{{Dynamodb: test.body}})
+			_, _, err := Records(d, []streams.Record{{Dynamodb: test.body}})
 			var bad *RecordError
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want a RecordError with %q", err, test.want)

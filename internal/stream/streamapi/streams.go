@@ -1,3 +1,5 @@
+// Package streamapi calls DynamoDB Streams: it bounds the time of a call, opens shards, decodes records, says what a failed
+// call means, and how long to wait. It imports change, internal/attributes, the leases' errors and the client for streams.
 package streamapi
 
 import (

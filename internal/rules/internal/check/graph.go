@@ -66,7 +66,6 @@ func (c *checker) withoutKeys(attributes []string) []string {
 	return slices.DeleteFunc(slices.Compact(attributes), c.isKey)
 }
 
-// facts lists all that a rule reads, and all that it writes.
 func (c *checker) facts(r *Rule) (reads, writes []fact) {
 	for _, name := range append(slices.Clip(r.Reads), existence) {
 		reads = append(reads, fact{r.Source, name})

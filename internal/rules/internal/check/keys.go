@@ -35,7 +35,6 @@ func (c *checker) otherKeyNames() {
 		"the table's keys are %s here, but the entities have %s", strings.Join(table, " and "), strings.Join(names, " and "))
 }
 
-// keyNames lists the key attributes that an entity names, sorted.
 func keyNames(decl *declared.Entity) []string {
 	var names []string
 	for _, k := range decl.Key {

@@ -43,14 +43,12 @@ func (c *checker) refusePlaceholders(e *Entity, w declared.Word) bool {
 	return true
 }
 
-// hasVariable reports whether a template of the entity has a ${}.
 func (e *Entity) hasVariable() bool {
 	return slices.ContainsFunc(e.Decl.Key, func(k declared.FieldWord) bool {
 		return strings.Contains(k.Value.Text, templates.VariableMark)
 	})
 }
 
-// forget drops what is kept of a template.
 func (e *Entity) forget(w declared.Word) {
 	e.uncertain = slices.DeleteFunc(e.uncertain, func(s uncertainPlaceholder) bool { return s.key.Node == w.Node })
 }

@@ -33,7 +33,6 @@ type Join struct {
 	ByUnique bool
 }
 
-// used lists the refs that the join reads.
 func (j *Join) used() []Ref {
 	if j.ByUnique {
 		return []Ref{j.Unique}

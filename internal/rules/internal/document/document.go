@@ -1,6 +1,5 @@
-// Package document reads the YAML of a rule file into nodes that know their places, and collects
-// the problems of the file. It explains what people who write YAML stumble on. It knows nothing
-// of tables, entities and rules.
+// Package document reads the YAML of a rule file into nodes that know their places, collects the file's problems, and
+// explains what people stumble on in YAML. It knows nothing of tables, entities and rules.
 package document
 
 import (
@@ -201,7 +200,6 @@ func tokenPlace(t *token.Token) Place {
 	return Place{t.Position.Line, t.Position.Column, max(1, width)}
 }
 
-// readFile turns the YAML package's tree into nodes.
 func (d *Document) readFile(file *ast.File) {
 	var bodies []ast.Node
 	for _, doc := range file.Docs {

@@ -5,10 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Locate finds the place in the file of a part of a scalar's text, given in
-// bytes of the text. It follows the text through the file's lines: blanks may
-// have been folded, quotes doubled, characters escaped. Where it loses the
-// trail it returns the whole scalar.
+// Locate finds the place of a part of a scalar's text, given in bytes, past folded blanks, doubled quotes and escapes.
+// Where it loses the trail it returns the whole scalar.
 func (d *Document) Locate(n *Node, offset, length int) Place {
 	w := walker{lines: d.lines, line: n.Line - 1, style: ' '}
 	if n.Text == "" || n.Line < 1 || n.Line > len(d.lines) {
@@ -108,7 +106,6 @@ func (w *walker) follow(text string) bool {
 	return true
 }
 
-// escaped reports whether an escape sequence stands here.
 func (w *walker) escaped() bool {
 	if w.line >= len(w.lines) || w.column >= len(w.lines[w.line]) {
 		return false
@@ -117,7 +114,6 @@ func (w *walker) escaped() bool {
 	return w.style == '"' && rest[0] == '\\' || w.style == '\'' && strings.HasPrefix(rest, "''")
 }
 
-// escape returns the length of the escape sequence here.
 func (w *walker) escape() int {
 	if w.style == '\'' {
 		return 2

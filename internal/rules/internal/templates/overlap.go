@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// piece is one step of a template as an automaton: a byte, or a variable,
-// which takes one or more bytes.
+// piece is one step of a template as an automaton: a byte, or one that a variable takes. A variable is two
+// pieces: its first byte, and any number of more.
 type piece struct {
-	literal        byte
-	variable, rest bool
+	literal              byte
+	variable, rest, more bool
 }
 
 func (t *Template) pieces() []piece {
 	var ts []piece
 	for _, p := range t.parts {
 		if p.slot != literalPart {
-			ts = append(ts, piece{variable: true, rest: p.rest})
-			continue
+			ts = append(ts, piece{variable: true, rest: p.rest}, piece{variable: true, rest: p.rest, more: true})
 		}
 		for i := range len(p.literal) {
 			ts = append(ts, piece{literal: p.literal[i]})
@@ -26,17 +25,11 @@ func (t *Template) pieces() []piece {
 	return ts
 }
 
-// state is a pair of places in two automata. inA and inB say that the variable
-// there has taken a byte already, so that it may end.
-type state struct {
-	i, j     int
-	inA, inB bool
-}
-
 // CommonText finds a shortest text that both templates match: a breadth-first
 // search through the product of the two automata.
 func CommonText(a, b *Template, budget *int) (string, bool) {
 	ta, tb := a.pieces(), b.pieces()
+	type state struct{ i, j int } // places in the two automata
 	type step struct {
 		from int // index in queue
 		char byte
@@ -47,7 +40,7 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 	for n := 0; n < len(queue) && *budget > 0; n++ {
 		*budget--
 		at := queue[n].at
-		if ended(ta, at.i, at.inA) && ended(tb, at.j, at.inB) {
+		if ended(ta, at.i) && ended(tb, at.j) {
 			var text []byte
 			for k := n; queue[k].from >= 0; k = queue[k].from {
 				text = append(text, queue[k].char)
@@ -55,10 +48,10 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 			slices.Reverse(text)
 			return strings.ToValidUTF8(string(text), "?"), true
 		}
-		for _, x := range moves(ta, at.i, at.inA) {
-			for _, y := range moves(tb, at.j, at.inB) {
+		for _, x := range moves(ta, at.i) {
+			for _, y := range moves(tb, at.j) {
 				char, ok := meet(x.by, y.by)
-				next := state{x.at, y.at, x.in, y.in}
+				next := state{x.at, y.at}
 				if ok && !seen[next] {
 					seen[next] = true
 					queue = append(queue, step{n, char, next})
@@ -69,30 +62,21 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 	return "", false
 }
 
-// ended reports whether a text may end at place i.
-func ended(ts []piece, i int, in bool) bool {
-	return i == len(ts) || in && i == len(ts)-1
-}
+func ended(ts []piece, i int) bool { return i == len(ts) || i == len(ts)-1 && ts[i].more }
 
 type move struct {
 	by piece
 	at int
-	in bool
 }
 
-// moves lists what can be read next at place i.
-func moves(ts []piece, i int, in bool) []move {
+func moves(ts []piece, i int) []move {
 	var ms []move
-	if in { // the variable at i goes on, or ends before the next piece
-		ms = append(ms, move{ts[i], i, true})
+	if i < len(ts) && ts[i].more { // the variable goes on, or ends before the next piece
+		ms = append(ms, move{ts[i], i})
 		i++
 	}
 	if i < len(ts) {
-		if ts[i].variable {
-			ms = append(ms, move{ts[i], i, true})
-		} else {
-			ms = append(ms, move{ts[i], i + 1, false})
-		}
+		ms = append(ms, move{ts[i], i + 1})
 	}
 	return ms
 }

@@ -75,10 +75,8 @@ func (sh *Shape) Numbers(yield func(slot int) bool) {
 // OverlapStepsMax bounds the work of comparing all entities of a file.
 const OverlapStepsMax = 20_000_000
 
-// Overlapping decides whether some key fits both shapes, and gives one. It
-// looks at the two templates of a key apart and does not ask that a variable
-// used twice agrees: it may find an overlap that is none, never miss one. The
-// example is "" where the key it would give does not fit.
+// Overlapping decides whether some key fits both shapes, and gives one. It takes a key's two templates apart, so it may find
+// an overlap that is none, never miss one. The example is "" where the key it would give does not fit.
 func Overlapping(a, b *Shape, budget *int) (example string, overlap bool) {
 	partition, ok := CommonText(&a.Partition, &b.Partition, budget)
 	if !ok {

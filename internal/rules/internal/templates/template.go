@@ -38,9 +38,8 @@ type Fault struct {
 	Code, Message, Hint string
 }
 
-// Parse reads text. Variables get slots in *variables, by name, which
-// it extends: the partition and the sort template of an entity share them. A
-// placeholder of another tool is a constant here; the checker refuses it before.
+// Parse reads text. Variables get slots in *variables, by name, which it extends: the templates of an entity share them.
+// A placeholder of another tool is a constant here; the checker refuses it before.
 func Parse(text string, variables *[]string) (Template, *Fault) {
 	t := Template{Text: text}
 	if text == "" {
@@ -149,9 +148,8 @@ func (t *Template) addVariable(text string, at, length int, variables *[]string)
 	return nil
 }
 
-// Meaning is one text for all templates of one meaning, however they are escaped.
-// Only the braces of constants have a backslash in it. So it is the text itself
-// for a template that needs no escape, and no constant reads as a variable.
+// Meaning is one text for all templates of one meaning, however they are escaped: only the braces of constants have a
+// backslash in it, so that no constant reads as a variable.
 func (t *Template) Meaning(variables []string) string {
 	var b strings.Builder
 	braces := strings.NewReplacer("{", `\{`, "}", `\}`)
@@ -202,9 +200,8 @@ func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 	return text == ""
 }
 
-// valueEnd says where the value of the variable at part i ends in text, which
-// begins with it: at the first occurrence of the literal that follows, or at
-// the end. A value has at least one byte; less than 1 means there is none.
+// valueEnd says where the value of the variable at part i ends in text, which begins with it: at the literal that follows,
+// or at the end. A value has at least one byte; less than 1 means there is none.
 func (t *Template) valueEnd(i int, text string) int {
 	if text == "" {
 		return -1
@@ -267,9 +264,15 @@ func (t *Template) Rests(slot int) bool {
 	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.slot == slot && !p.rest })
 }
 
-// Fixed returns what each text of the template begins and ends with. It reports
-// whether the text is always the prefix.
-func (t *Template) Fixed() (prefix, suffix string, always bool) {
+// KeyText says what is fixed about the text of one key attribute of an entity's items, whatever values the variables have.
+type KeyText struct {
+	Exact  bool   // the text is always Prefix
+	Prefix string // what every such text begins with; "" if it may begin with anything
+	Suffix string // what every such text ends with; "" if it may end with anything
+}
+
+// Fixed returns what is fixed about each text of the template.
+func (t *Template) Fixed() KeyText {
 	first, last := t.parts[0], t.parts[len(t.parts)-1]
-	return first.literal, last.literal, len(t.parts) == 1 && first.slot == literalPart
+	return KeyText{Exact: len(t.parts) == 1 && first.slot == literalPart, Prefix: first.literal, Suffix: last.literal}
 }
