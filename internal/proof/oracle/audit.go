@@ -53,7 +53,7 @@ const (
 func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...Exception) []Difference {
 	a := &audit{
 		set: set, now: now, except: map[Exception]bool{}, rows: map[change.Key]change.Item{}, names: map[*rules.Rule]string{},
-		loaded: map[string]*rules.Set{},
+		loaded:   map[string]*rules.Set{},
 		locators: map[string]string{}, ids: map[string]*rules.Rule{}, effects: map[change.Key]map[string]string{}, parkings: map[string]parking{},
 	}
 	for _, e := range except {
