@@ -57,6 +57,7 @@ type Crew struct {
 
 	r          *rand.Rand
 	gate       *Gate
+	sets       ruleSets
 	workers    []*Worker // all that are not over
 	started    int
 	replays    []*replaying // that are not done
@@ -118,7 +119,7 @@ func (c *Crew) start(drain bool) *Worker {
 // hire has a new worker do something.
 func (c *Crew) hire(do func(context.Context, *Worker) error) *Worker {
 	c.started++
-	w := &Worker{number: c.started, rules: c.World.RuleFile, ended: make(chan struct{}), taskKept: make(chan struct{}, 1)}
+	w := &Worker{number: c.started, rules: c.World.RuleFile, sets: &c.sets, ended: make(chan struct{}), taskKept: make(chan struct{}, 1)}
 	w.name = c.freeName(w)
 	w.client = &client{c, w}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -146,7 +146,10 @@ func (g *Gate) ready() []*Call {
 	}
 	if len(ready) > 1 {
 		slices.SortStableFunc(ready, func(a, b *Call) int {
-			return cmp.Or(cmp.Compare(a.Worker.number, b.Worker.number), cmp.Compare(a.lane, b.lane), cmp.Compare(a.String(), b.String()))
+			if order := cmp.Or(cmp.Compare(a.Worker.number, b.Worker.number), cmp.Compare(a.lane, b.lane)); order != 0 {
+				return order // without the texts, which take long to make
+			}
+			return cmp.Compare(a.String(), b.String())
 		})
 	}
 	return ready

@@ -95,7 +95,7 @@ func (r Replay) open(ctx context.Context, config projections.Config) (*projectio
 
 // replays replays as `dynamill replay` does.
 func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
+	set, err := w.sets.load(world.RuleFile)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -87,7 +86,7 @@ func (c *Crew) reapVerify(w *Worker) {
 
 // verifies verifies as `dynamill verify` does.
 func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*verify.Summary, error) {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
+	set, err := w.sets.load(world.RuleFile)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type Worker struct {
 	number int
 	name   string // under which it holds leases
 	rules  string // the rule file that it knows
+	sets   *ruleSets
 	client *client
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -151,9 +152,9 @@ func (w *Worker) workTasks(ctx context.Context, engine *projections.Engine) erro
 	return nil
 }
 
-// open opens an engine that has loaded the rules itself, as every process does.
+// open opens an engine with the rules that the worker knows.
 func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projections.Engine, error) {
-	set, err := rules.Load("dynamill.yaml", []byte(world.RuleFile), projections.Kinds)
+	set, err := w.sets.load(world.RuleFile)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,6 +53,7 @@ const (
 func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...Exception) []Difference {
 	a := &audit{
 		set: set, now: now, except: map[Exception]bool{}, rows: map[change.Key]change.Item{}, names: map[*rules.Rule]string{},
+		loaded:   map[string]*rules.Set{},
 		locators: map[string]string{}, ids: map[string]*rules.Rule{}, effects: map[change.Key]map[string]string{}, parkings: map[string]parking{},
 	}
 	for _, e := range except {
@@ -86,6 +87,7 @@ type audit struct {
 	keys   []change.Key               // of rows, sorted
 	epoch  int64                      // the registry's rules epoch
 	names  map[*rules.Rule]string     // rule ids
+	loaded map[string]*rules.Set      // kept rule files, by their text; nil if the file cannot be used
 	ids    map[string]*rules.Rule
 
 	locators map[string]string // by entity: what names its locators

@@ -63,16 +63,8 @@ func (a *audit) former() {
 
 // compiled is a registered rule, compiled from the file that is kept of it.
 func (a *audit) compiled(row change.Item) *rules.Rule {
-	set, err := rules.LoadFormer("former rules", []byte(a.rows[change.Key{Partition: "registry",
-		Sort: "file/" + row["file"].Text()}]["text"].Text()), a.set.Kinds())
-	if err != nil {
-		return nil
-	}
-	kinds := a.items.keys
-	if set.Table.SortKey == "" {
-		kinds[1] = change.KindAbsent
-	}
-	if set.CheckKeys(kinds[0], kinds[1]) != nil {
+	set := a.formerSet(a.rows[change.Key{Partition: "registry", Sort: "file/" + row["file"].Text()}]["text"].Text())
+	if set == nil {
 		return nil
 	}
 	i := slices.IndexFunc(set.Rules, func(r *rules.Rule) bool { return r.Fingerprint == row["fingerprint"].Text() })
@@ -80,6 +72,26 @@ func (a *audit) compiled(row change.Item) *rules.Rule {
 		return nil
 	}
 	return set.Rules[i]
+}
+
+// formerSet compiles a file once, however many former rules are from it. It is nil if the file cannot be used.
+func (a *audit) formerSet(text string) *rules.Set {
+	if set, known := a.loaded[text]; known {
+		return set
+	}
+	a.loaded[text] = nil
+	set, err := rules.LoadFormer("former rules", []byte(text), a.set.Kinds())
+	if err != nil {
+		return nil
+	}
+	kinds := a.items.keys
+	if set.Table.SortKey == "" {
+		kinds[1] = change.KindAbsent
+	}
+	if set.CheckKeys(kinds[0], kinds[1]) == nil {
+		a.loaded[text] = set
+	}
+	return a.loaded[text]
 }
 
 // formerStamps finds what a former rule left on items: its stamp is there as long as anything else is.

@@ -20,6 +20,8 @@ type Combine func(key, a, b []byte) ([]byte, bool)
 const (
 	memoryMin = 1 << 20
 	slotBytes = 16 // of a record's place in memory, beside its bytes
+	// arenaFirst is what a sorter takes at first. It doubles up to its part of the room: a small table needs no more.
+	arenaFirst = 64 << 10
 
 	// All runs are merged at once and share the memory: with the smallest buffers 32 MB merge 8,000 runs, or 200 GB.
 	bufferMin = 4 << 10
@@ -55,19 +57,27 @@ func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
 func (s *Sorter) Add(key, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.arena == nil {
-		s.arena = make([]byte, 0, s.room*3/4)
-		s.slots = make([]slot, 0, s.room/4/slotBytes)
-	}
-	if len(s.arena)+len(key)+len(data) > cap(s.arena) || len(s.slots) == cap(s.slots) {
+	size := len(key) + len(data)
+	if len(s.arena)+size > s.room*3/4 || len(s.slots) == s.room/4/slotBytes {
 		if err := s.spill(); err != nil {
 			return err
 		}
 	}
+	s.arena = grown(s.arena, size, arenaFirst, s.room*3/4)
+	s.slots = grown(s.slots, 1, arenaFirst/slotBytes, s.room/4/slotBytes)
 	at := len(s.arena)
 	s.arena = append(append(s.arena, key...), data...)
 	s.slots = append(s.slots, slot{uint32(at), uint32(len(key)), uint32(len(data))})
 	return nil
+}
+
+// grown has room for more elements, and for no more than most unless more alone are.
+func grown[T any](all []T, more, first, most int) []T {
+	need := len(all) + more
+	if need <= cap(all) {
+		return all
+	}
+	return append(make([]T, 0, max(need, min(max(first, 2*cap(all)), most))), all...)
 }
 
 // Written is how many bytes went to the temporary file so far.
