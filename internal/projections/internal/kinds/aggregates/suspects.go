@@ -37,7 +37,7 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if sus.Group == "" {
 		return nil
 	}
-	return totalKeys([]plan.GroupRef{groupOf(e.Table, sus)})
+	return totalKeys(groupOf(e.Table, sus))
 }
 
 // auditedTotal is an aggregate's accumulators added up, but for those that are torn.
