@@ -166,10 +166,8 @@ func (w run) refer(ctx context.Context, ch *childFill) error {
 	return err
 }
 
-// updateParking parks a child that cannot name its parent, or clears what is
-// parked of one that can, by the child as it is now: in one transaction with a
-// check that it is so, for a write that is late must not park what a good
-// record has cleared, nor the other way round.
+// updateParking parks a child that cannot name its parent, or clears what is parked of one that can. The same transaction
+// checks the child: a late write must not park what a good record has cleared, nor the other way round.
 func (w run) updateParking(ctx context.Context, ch *childFill) error {
 	return table.Contend(ctx, "parking or clearing "+ch.Key.String(), func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading child "+ch.Key.String(), []change.Key{ch.Key})
@@ -340,9 +338,7 @@ func (w run) writeUnread(ctx context.Context, to target.Sender, pw parentWrite, 
 		return w.writeChild(ctx, to, pw, key, nil)
 	}
 	s := w.stampOf(pw, key)
-	t := target.On(pw.b, "copying to "+key.String(), key)
-	t.Stamp(s)
-	pw.put(t)
+	t := pw.on(key, s)
 	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, pw.b.Rule.Target)
 	for _, attribute := range pw.b.Rule.JoinReads {
 		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
@@ -410,7 +406,9 @@ func (w run) writeCopies(ctx context.Context, to target.Sender, pw parentWrite, 
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && pw.isOn(child) {
 		return target.Written, nil, nil
 	}
-	return w.sendCopies(ctx, to, w.copyWrite(pw, key, child, s))
+	t := pw.on(key, s)
+	w.unmoved(t, child)
+	return w.sendCopies(ctx, to, t)
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.

@@ -15,12 +15,9 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Where a mirror's target does not determine its source, several sources may
-// ask for one target. The set of sources in force is kept in a claims item,
-// changed by the same transaction as the ledger. The smallest source key wins,
-// and writes its content at once; every target that a move touches is derived
-// afterwards, like a roll-up, because a source that loses or drops a claim cannot know
-// what the winner asks for.
+// Where a mirror's target does not determine its source, several sources may ask for one target. A claims item keeps the
+// sources in force, changed by the same transaction as the ledger. The smallest source key wins, and writes its content at once.
+// A source that loses or drops a claim cannot know what the winner asks for: targets are derived after a move, like roll-ups.
 
 // Rows implements host.Keeper.
 func (kind) Rows() []string { return []string{state.ClaimsRows} }
