@@ -1,11 +1,7 @@
-// Package auditing reads what an audit suspects, judges it by what is there now, and
-// mends what rederiving an item cannot mend. It holds what is the same for all kinds
-// of rules: ledger entries, locators and claims, parked records, torn rows, leftovers.
-// Each kind of rule adds procedures for what its rules alone derive.
-//
-// Package audit is the pure half: it makes suspects of facts. This package knows it,
-// the rooms that send requests, and no kind. It keeps promise 1 in sight, as audit does;
-// every write is on condition of the state that was read.
+// Package auditing reads what an audit suspects, judges it by what is there now, and mends what rederiving an item cannot
+// mend: package audit is its pure half. It holds what is the same for all kinds of rules, and knows no kind; each adds
+// procedures for what its rules alone derive. It keeps promise 1 in sight, as audit does: every write is on condition of
+// the state that was read.
 package auditing
 
 import (
@@ -112,9 +108,8 @@ func (t *Table) Read(ctx context.Context, suspects []drift.Suspect, sums Sums) (
 	return slices.Concat(readings...), err
 }
 
-// Operations reads how often each aggregate was changed. Every move of a
-// contribution raises it in the same transaction: where it stands still,
-// nothing was added or taken away.
+// Operations reads how often each aggregate was changed. Every move of a contribution raises it in the same
+// transaction: if it is the same as before, nothing was added or taken away.
 func (t *Table) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
 	all := make([]int64, 0, len(suspects))
 	for chunk := range slices.Chunk(suspects, suspectsAtOnce) {

@@ -2,10 +2,14 @@ package auditing
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -107,4 +111,91 @@ func (e *Evidence) Finding(sus drift.Suspect, what drift.What) drift.Finding {
 	return drift.Finding{
 		Rule: e.NameOf(sus.Rule), Kind: sus.Kind, What: what, Item: sus.Item, Group: sus.Group, WriteUnits: table.WriteUnitsMin,
 	}
+}
+
+// What State digests is what a judgement goes by and no more: a suspect is not
+// to seem to move because another attribute of its item, or of its parent, does.
+
+// EffectsValue is what effects are, for a State.
+func EffectsValue(effects plan.Effects) change.Value {
+	all := map[string]change.Value{}
+	for k, f := range effects {
+		all[k.String()] = change.String(f.String())
+	}
+	return change.Map(all)
+}
+
+// RuleValue is what an item holds under a rule, for a State.
+func RuleValue(b *plan.Binding, item change.Item) change.Value {
+	if item == nil {
+		return change.Value{}
+	}
+	return change.List(append(plan.ValuesOf(b.Rule, item), item.Lookup(b.Stamp)))
+}
+
+// RowValue is what a row holds, for a State.
+func RowValue(r table.Row) change.Value { return itemValue(attributes.ItemFromTable(r)) }
+
+func itemValue(it change.Item) change.Value {
+	if it == nil {
+		return change.Value{}
+	}
+	return change.Map(it)
+}
+
+// EffectsIn are the texts of the effects that a ledger entry has in force.
+func EffectsIn(entry table.Row) map[plan.EffectKey]string {
+	all := map[plan.EffectKey]string{}
+	for name, v := range attributes.FromTable(entry["e"]).Map() {
+		all[plan.ParseEffectKey(name)] = v.Text()
+	}
+	return all
+}
+
+// excuse notes what is not to be judged now: what is parked, and children that
+// an unfinished fan-out of their parent has still to come to.
+func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
+	var keys []table.Key
+	wrong := false
+	for i := range readings {
+		if r := &readings[i]; len(r.Findings) > 0 {
+			wrong, keys = true, append(append(keys, e.Parkings(r)...), e.tasksOf(r)...)
+		}
+	}
+	if !wrong {
+		return nil
+	}
+	if err := errors.Join(e.fetchRows(ctx, keys), e.checkEpoch(ctx)); err != nil {
+		return err
+	}
+	for i := range readings {
+		r := &readings[i]
+		if len(r.Findings) == 0 || r.Torn { // what is parked is so because of the torn row
+			continue
+		}
+		if slices.ContainsFunc(e.Parkings(r), func(k table.Key) bool { return audit.ParkingStays(table.TextOf(e.Rows[k]["code"])) }) {
+			r.Waiting, r.Final = "parked", true
+		} else if slices.ContainsFunc(e.tasksOf(r), func(k table.Key) bool {
+			return len(e.Rows[k]) > 0 && !audit.TornTask(e.Planner, attributes.ItemFromTable(e.Rows[k]))
+		}) {
+			r.Waiting = "a fan-out of its parent is not finished"
+		}
+	}
+	return nil
+}
+
+// Parkings are where what would excuse a reading is parked.
+func (e *Evidence) Parkings(r *drift.Reading) []table.Key {
+	if parkings := e.procedure(r.Suspect).Parkings; parkings != nil {
+		return parkings(e, r)
+	}
+	return []table.Key{parkedKey(r.Suspect)}
+}
+
+// tasksOf are where unfinished work that has still to come to an item is kept.
+func (e *Evidence) tasksOf(r *drift.Reading) []table.Key {
+	if tasks := e.procedure(r.Suspect).Tasks; tasks != nil {
+		return tasks(e, r)
+	}
+	return nil
 }

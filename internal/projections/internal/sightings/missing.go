@@ -11,10 +11,8 @@ import (
 	"github.com/dynamill/dynamill/projections"
 )
 
-// A rule may ask for a value on an item that does not exist: a comment whose post was deleted, or a
-// join whose text is not the key's. The engine writes nothing then, and that is not drift. To report such
-// targets, the engine remembers them: from its own writes, whose answers say whether the target
-// exists, and from passes over the table. It sends no request for this beside the stream.
+// A rule may ask for a value on an item that does not exist: the engine writes nothing then, and that is not drift. It
+// remembers such targets from its own writes and from passes over the table. It sends no request for this beside the stream.
 
 const (
 	// ExamplesMax is how many missing targets are named.

@@ -54,11 +54,10 @@ func UnstampedOrBelow(c *table.Expression, attribute, context string, v stamp.Ve
 // than the version of a count. A text above every count of the same rules epoch, or
 // above every epoch, is no stamp.
 func UnstampedOr(c *table.Expression, attribute string, s stamp.Stamp) string {
-	n := c.Name(attribute)
 	behind := func(v stamp.Version) ddb.AttributeValue { return table.Text(stamp.Behind(s.Context, v)) }
 	epoch := s.Version.RulesEpoch()
-	return "(attribute_not_exists(" + n + ") OR NOT begins_with(" + n + ", " + c.Value(table.Text(s.Context)) +
-		") OR " + n + " <= " + c.Value(behind(s.Version)) +
-		" OR " + n + " BETWEEN " + c.Value(behind(stamp.VersionOf(epoch, math.MaxInt64))) + " AND " + c.Value(behind(stamp.BehindEpoch(epoch))) +
-		" OR " + n + " > " + c.Value(behind(stamp.BehindEpoch(stamp.EpochMax))) + ")"
+	return c.Format("(attribute_not_exists(%n) OR NOT begins_with(%n, %v) OR %n <= %v OR %n BETWEEN %v AND %v OR %n > %v)",
+		attribute, attribute, table.Text(s.Context), attribute, behind(s.Version),
+		attribute, behind(stamp.VersionOf(epoch, math.MaxInt64)), behind(stamp.BehindEpoch(epoch)),
+		attribute, behind(stamp.BehindEpoch(stamp.EpochMax)))
 }

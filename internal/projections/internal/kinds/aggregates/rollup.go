@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -47,37 +48,40 @@ func number(d decimal.Decimal) ddb.AttributeValue {
 // seeding's own roll-up. Of rules that are not live it updates the list of contested targets, as
 // far as locators changed: no roll-up reads these.
 func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
-	r, failed := run{hr}, map[plan.GroupRef]error{}
-	var live, relocated []plan.GroupRef
-	for _, g := range groups {
+	r, errs := run{hr}, make([]error, len(groups))
+	isLive, lists, listed := make([]bool, len(groups)), make([]bool, len(groups)), map[table.Key]bool{} // each locator by one group
+	var open []int
+	var keys []table.Key
+	for i, g := range groups {
 		if g.Live.Load() {
-			live = append(live, g)
+			isLive[i], keys = true, append(keys, totalKeys(g)...)
+		} else if errs[i] = host.ErrNotLive; !g.Rule.ByUnique || len(pl.Rollups.Of(g).Relocated) == 0 {
 			continue
 		}
-		if failed[g] = host.ErrNotLive; g.Rule.ByUnique && len(pl.Rollups.Of(g).Relocated) > 0 {
-			relocated = append(relocated, g)
+		open = append(open, i)
+		if key := state.LocatorKey(g.Locator, g.Group); g.Rule.ByUnique {
+			lists[i], listed[key], keys = !listed[key], true, append(keys, key)
 		}
 	}
-	r.updateLocatorListings(ctx, relocated, failed)
-	rows, err := r.Tables.ReadState(ctx, "reading accumulators", totalKeys(live))
-	isFirst := firstOfLocators(live)
-	for i, err := range r.Targets.Every(ctx, len(live), func(ctx context.Context, to target.Sender, i int) error {
+	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
+	for n, err := range r.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, n int) error {
 		if err != nil {
 			return err
 		}
-		g, total := live[i], AddUp(live[i], rows)
-		if isFirst[i] {
-			if err := r.updateLocatorListing(ctx, g, total.Locator); err != nil {
+		g := groups[open[n]]
+		if lists[open[n]] {
+			contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+			locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+			if err := r.UpdateContentionList(ctx, contested, locator); err != nil {
 				return err
 			}
 		}
-		return r.show(ctx, to, g, total, pl.Rollups.Of(g))
+		if !isLive[open[n]] {
+			return host.ErrNotLive
+		}
+		return r.show(ctx, to, g, AddUp(g, rows), pl.Rollups.Of(g))
 	}) {
-		failed[live[i]] = err
-	}
-	errs := make([]error, len(groups))
-	for i, g := range groups {
-		errs[i] = failed[g]
+		errs[open[n]] = err
 	}
 	return errs
 }
@@ -123,7 +127,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 
 // writeTotal writes the total on a target that shows nothing later.
 func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, key change.Key) error {
-	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
+	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).kind.display(t.Amount))
 	ended, current, err := to.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
@@ -173,7 +177,7 @@ func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, va
 
 // showsTotal reports whether a target shows a total: under older rules the same count of operations made the same sum.
 func (r run) showsTotal(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
-	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).display(t.Amount))
+	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).kind.display(t.Amount))
 	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
@@ -197,46 +201,6 @@ func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 	return err
 }
 
-// updateLocatorListing lists the locator, or takes it off the list of contested targets:
-// it is the one by which an aggregate finds its target.
-func (r run) updateLocatorListing(ctx context.Context, g plan.GroupRef, locator state.Set) error {
-	return r.UpdateContentionList(ctx, audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}, locator)
-}
-
-// updateLocatorListings updates the list for locators whose rules are not live, so that no
-// roll-up reads them.
-func (r run) updateLocatorListings(ctx context.Context, groups []plan.GroupRef, failed map[plan.GroupRef]error) {
-	keys := make([]table.Key, len(groups))
-	for i, g := range groups {
-		keys[i] = state.LocatorKey(g.Locator, g.Group)
-	}
-	rows, err := r.Tables.ReadState(ctx, "reading locators", keys)
-	isFirst := firstOfLocators(groups)
-	for i, g := range groups {
-		listed := err
-		if err == nil && isFirst[i] {
-			listed = r.updateLocatorListing(ctx, g, state.ReadSet(rows[keys[i]], true))
-		}
-		if listed != nil {
-			failed[g] = listed
-		}
-	}
-}
-
-// firstOfLocators marks, of aggregates that find their targets by locators, the first of each locator. Only that one updates the list for
-// the locator.
-func firstOfLocators(groups []plan.GroupRef) []bool {
-	seen := map[table.Key]bool{}
-	first := make([]bool, len(groups))
-	for i, g := range groups {
-		if g.Rule.ByUnique {
-			key := state.LocatorKey(g.Locator, g.Group)
-			first[i], seen[key] = !seen[key], true
-		}
-	}
-	return first
-}
-
 // Finish implements host.Gatherer: it takes the attribute off items that have no unique value, and so display nothing.
 func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	for id, u := range plan.PartOf[ungrouped](pl).All() {
@@ -249,5 +213,18 @@ func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
 			_, _, err = r.Targets.Write(ctx, t)
 		}
 		r.Failed(u.First, err)
+	}
+}
+
+// noteRollupTarget notes whether the target of a roll-up exists.
+func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
+	m := r.Missing[g.Binding]
+	switch {
+	case there && t.Members == 0: // no source points at it
+		m.Forget(g.Group)
+	case there:
+		m.NoteTarget(g.Group)
+	default:
+		m.NoteMissing(g.Group, func(p *sightings.TargetSources) { p.Count(t.Members) })
 	}
 }

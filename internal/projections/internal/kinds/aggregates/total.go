@@ -1,9 +1,15 @@
 package aggregates
 
 import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -14,7 +20,6 @@ import (
 type Total struct {
 	audit.Amount              // its Operations are those on the accumulators
 	Changes      int64        // of the locator
-	Locator      state.Set    // as it was read
 	Targets      []change.Key // the one that displays it first, then those that lost the locator to it
 	Err          *rules.ItemError
 }
@@ -22,15 +27,13 @@ type Total struct {
 // Rows implements host.Keeper.
 func (*kind) Rows() []string { return []string{state.AccumulatorRows} }
 
-// totalKeys are the rows that aggregates are added up from.
-func totalKeys(groups []plan.GroupRef) (keys []table.Key) {
-	for _, g := range groups {
-		for suffix := range g.Suffixes {
-			keys = append(keys, state.AccumulatorKey(g, suffix))
-		}
-		if g.Rule.ByUnique {
-			keys = append(keys, state.LocatorKey(g.Locator, g.Group))
-		}
+// totalKeys are the rows that an aggregate is added up from.
+func totalKeys(g plan.GroupRef) (keys []table.Key) {
+	for suffix := range g.Suffixes {
+		keys = append(keys, state.AccumulatorKey(g, suffix))
+	}
+	if g.Rule.ByUnique {
+		keys = append(keys, state.LocatorKey(g.Locator, g.Group))
 	}
 	return keys
 }
@@ -61,10 +64,51 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 		t.Targets = []change.Key{change.ParseKey(g.Group)}
 		return t
 	}
-	t.Locator = state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
-	t.Changes = t.Locator.Changes
-	for _, text := range t.Locator.Sources {
+	locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+	t.Changes = locator.Changes
+	for _, text := range locator.Sources {
 		t.Targets = append(t.Targets, change.ParseKey(text))
 	}
 	return t
+}
+
+// Consolidate implements host.Gatherer: it moves the whole sum of an aggregate into the accumulator of one write
+// suffix. If one suffix took amounts and another gave them back, both hold values that
+// cancel each other. Then neither has digits left for a new amount. Members stay where they are
+// counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
+// number holds the sum.
+func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
+	var keys []table.Key
+	for i := range g.Suffixes {
+		keys = append(keys, state.AccumulatorKey(g, i))
+	}
+	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
+	if err != nil {
+		return err
+	}
+	sum := AddUp(g, rows)
+	into := state.AccumulatorKey(g, suffix%g.Rule.Suffixes())
+	var items []ddb.TransactWriteItem
+	for _, key := range keys {
+		value := decimal.New(0)
+		if key == into {
+			value = sum.Value
+		}
+		held, err := decimal.Parse(table.TextOf(rows[key]["value"]))
+		if rows[key] == nil && key != into || err == nil && held.String() == value.String() {
+			continue
+		}
+		c := table.NewExpression()
+		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
+		set := c.Format("SET %n = %v ADD %n %v, %n %v", "value", number(value), "members", table.Number(0), "ops", table.Number(1))
+		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
+	}
+	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
+		return nil
+	}
+	err = r.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
+	if table.LostRace(err) {
+		return nil
+	}
+	return err
 }

@@ -24,9 +24,23 @@ const (
 	fillsSideBySide = 4  // so many times that number
 )
 
+// childFill is a child that is filled.
+type childFill struct {
+	plan.ItemRule
+	*Fill
+	referred bool                     // its reference, or what is parked of it, is there
+	answer   *ddb.BatchStatementError // to the statement that was to insert the reference; nil: there was none
+	moved    bool                     // it moved while it was written
+	left     bool                     // it is gone or refers elsewhere by now: a later record says so
+}
+
 // fill brings children to what their parents say.
-func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, Fill]) {
-	chunks := slices.Collect(slices.Chunk(children.Keys(), fillsAtOnce))
+func (w run) fill(ctx context.Context, asked *plan.OrderedMap[plan.ItemRule, Fill]) {
+	var children []*childFill
+	for id, f := range asked.All() {
+		children = append(children, &childFill{ItemRule: id, Fill: f})
+	}
+	chunks := slices.Collect(slices.Chunk(children, fillsAtOnce))
 	ended := make([]*host.Run, len(chunks))
 	var all errgroup.Group
 	all.SetLimit(fillsSideBySide)
@@ -34,7 +48,7 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 		ended[i] = &host.Run{Host: w.Host, Suffix: w.Suffix, Done: w.Done}
 		all.Go(func() error {
 			part := run{ended[i]}
-			part.Failed(children.Of(chunk[0]).First, part.fillSome(ctx, chunk, children))
+			part.Failed(chunk[0].First, part.fillSome(ctx, chunk))
 			return nil
 		})
 	}
@@ -47,156 +61,129 @@ func (w run) fill(ctx context.Context, children *plan.OrderedMap[plan.ItemRule, 
 
 // fillSome fills some children: reference first, then the parent's position and the child's stamp, then the parent, then
 // the write.
-func (w run) fillSome(ctx context.Context, some []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) error {
-	unchanged, err := w.findUnchanged(ctx, some, children)
-	if err != nil {
+func (w run) fillSome(ctx context.Context, some []*childFill) error {
+	if err := w.findReferred(ctx, some); err != nil {
 		return err
 	}
-	w.referAll(ctx, some, children, unchanged)
-	open := slices.DeleteFunc(slices.Clone(some), func(id plan.ItemRule) bool { return !children.Of(id).refers })
-	notChildren, err := w.fillChunk(ctx, open, children)
-	if err != nil {
+	w.referAll(ctx, some)
+	open := slices.DeleteFunc(slices.Clone(some), func(ch *childFill) bool { return !ch.refers })
+	if err := w.fillChunk(ctx, open); err != nil {
 		return err
 	}
-	for _, id := range open {
-		if !notChildren[id] {
-			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: id.Binding, Group: children.Of(id).parent.String()})
+	for _, ch := range open {
+		if !ch.left {
+			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: ch.Binding, Group: ch.parent.String()})
 		}
 	}
-	w.onChildren(ctx, some, children, w.afterFill)
+	w.onChildren(ctx, some, w.afterFill)
 	return nil
 }
 
-// findUnchanged finds children, filled without a record, whose reference or parked record
+// findReferred finds children, filled without a record, whose reference or parked record
 // is there already: putting it again would change nothing.
-func (w run) findUnchanged(ctx context.Context, ids []plan.ItemRule,
-	children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
-	error) {
-	at := map[plan.ItemRule]table.Key{}
+func (w run) findReferred(ctx context.Context, some []*childFill) error {
+	var asked []*childFill
 	var keys []table.Key
-	for _, id := range ids {
-		f := children.Of(id)
-		if !f.Position.IsZero() || f.Repark || f.WasBad {
-			continue
-		}
+	for _, ch := range some {
+		var key table.Key
 		switch {
-		case f.bad != nil:
-			at[id] = state.ParkedKey(state.ParkedID(id.ID, id.Key))
-		case f.refers && !id.Rule.Collection:
-			at[id] = state.ReferenceKey(id.Binding, f.parent, id.Key)
+		case !ch.Position.IsZero() || ch.Repark || ch.WasBad:
+			continue
+		case ch.bad != nil:
+			key = state.ParkedKey(state.ParkedID(ch.ID, ch.Key))
+		case ch.refers && !ch.Rule.Collection:
+			key = state.ReferenceKey(ch.Binding, ch.parent, ch.Key)
 		default:
 			continue
 		}
-		keys = append(keys, at[id])
+		asked, keys = append(asked, ch), append(keys, key)
 	}
 	rows, err := w.Tables.ReadState(ctx, "reading references", keys)
-	found := map[plan.ItemRule]bool{}
-	for id, key := range at {
-		bad := children.Of(id).bad
-		found[id] = rows[key] != nil && (bad == nil || table.TextOf(rows[key]["code"]) == bad.Code)
-	}
-	return found, err
-}
-
-// onChildren takes one step with several children at once.
-func (w run) onChildren(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill],
-	step func(context.Context, plan.ItemRule, *Fill) error) {
-	errs := w.Tables.Every(ctx, len(ids), func(ctx context.Context, i int) error {
-		return step(ctx, ids[i], children.Of(ids[i]))
-	})
-	for i, err := range errs {
-		w.Ended(ctx, children.Of(ids[i]).First, ids[i].Binding, ids[i].Key, err)
-	}
-}
-
-// referAll puts the references of several children, but for those of which nothing changed: in batches those that are probably new.
-func (w run) referAll(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill],
-	done map[plan.ItemRule]bool) {
-	var added []plan.ItemRule
-	answers := map[plan.ItemRule]*ddb.BatchStatementError{}
-	for _, id := range ids {
-		f := children.Of(id)
-		isNew := f.parent != f.Before && !f.Repark
-		if f.refers && isNew && !f.WasBad && !id.Rule.Collection && !done[id] {
-			added = append(added, id)
-		}
-	}
-	if w.Tables.Batches(table.MayInsert, len(added)) {
-		batches := slices.Collect(slices.Chunk(added, table.StatementsMax))
-		inserted := make([][]ddb.BatchStatementResponse, len(batches))
-		_ = w.Tables.Every(ctx, len(batches), func(ctx context.Context, i int) (err error) {
-			inserted[i], err = w.insertReferences(ctx, batches[i], children)
-			return err // each of them goes out alone, and fails or succeeds by itself
-		})
-		for i, responses := range inserted {
-			for j, r := range responses {
-				id := batches[i][j]
-				done[id], answers[id] = r.Error == nil, r.Error
-			}
-		}
-	}
-	w.onChildren(ctx, ids, children, func(ctx context.Context, id plan.ItemRule, f *Fill) error {
-		if done[id] {
-			return nil
-		}
-		return w.refer(ctx, id, f, answers[id])
-	})
-}
-
-// insertReferences puts references that are not there yet.
-func (w run) insertReferences(ctx context.Context, ids []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (
-	[]ddb.BatchStatementResponse, error) {
-	statements, owners := make([]ddb.BatchStatementRequest, len(ids)), make([]string, len(ids))
-	for i, id := range ids {
-		f := children.Of(id)
-		statements[i] = w.Tables.InsertStatement(state.ReferenceRow(id.Binding, f.parent, id.Key, stamp.VersionAt(id.Epoch, f.Position)))
-		owners[i] = id.ID
-	}
-	return w.Tables.Statements(ctx, table.MayInsert, "putting references", owners, statements)
-}
-
-// refer puts the child's reference, or parks a child whose parent cannot be named. answer is that to the
-// statement that was to insert the reference, nil if there was none.
-func (w run) refer(ctx context.Context, id plan.ItemRule, f *Fill, answer *ddb.BatchStatementError) error {
-	if f.bad != nil || f.WasBad {
-		if err := w.updateParking(ctx, id, f); err != nil {
-			return err
-		}
-	}
-	if !f.refers || id.Rule.Collection {
-		return nil
-	}
-	at := stamp.VersionAt(id.Epoch, f.Position)
-	row, c := state.ReferenceRow(id.Binding, f.parent, id.Key, at), table.NewExpression()
-	condition := state.SeenBefore(c, id.Binding, "<", at)
-	written, err := w.Tables.PutState(ctx, id.ID, "putting a reference to "+f.parent.String(), row, condition, c)
-	if written {
-		w.Tables.WrittenAlone(ctx, table.MayInsert, answer)
+	for i, ch := range asked {
+		row := rows[keys[i]]
+		ch.referred = row != nil && (ch.bad == nil || table.TextOf(row["code"]) == ch.bad.Code)
 	}
 	return err
 }
 
-// updateParking parks a child that cannot name its parent, or clears what is
-// parked of one that can, by the child as it is now: in one transaction with a
-// check that it is so, for a write that is late must not park what a good
-// record has cleared, nor the other way round.
-func (w run) updateParking(ctx context.Context, id plan.ItemRule, f *Fill) error {
-	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
-		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+// onChildren takes one step with several children at once.
+func (w run) onChildren(ctx context.Context, some []*childFill, step func(context.Context, *childFill) error) {
+	errs := w.Tables.Every(ctx, len(some), func(ctx context.Context, i int) error { return step(ctx, some[i]) })
+	for i, ch := range some {
+		w.Ended(ctx, ch.First, ch.Binding, ch.Key, errs[i])
+	}
+}
+
+// referAll puts the references of several children: in batches those that are probably new.
+func (w run) referAll(ctx context.Context, some []*childFill) {
+	added := slices.DeleteFunc(slices.Clone(some), func(ch *childFill) bool {
+		isNew := ch.refers && ch.parent != ch.Before && !ch.Repark
+		return !isNew || ch.WasBad || ch.Rule.Collection || ch.referred
+	})
+	if w.Tables.Batches(table.MayInsert, len(added)) {
+		batches := slices.Collect(slices.Chunk(added, table.StatementsMax))
+		_ = w.Tables.Every(ctx, len(batches), func(ctx context.Context, i int) error {
+			return w.insertReferences(ctx, batches[i]) // each of them goes out alone, and fails or succeeds by itself
+		})
+	}
+	w.onChildren(ctx, some, w.refer)
+}
+
+// insertReferences puts references that are not there yet.
+func (w run) insertReferences(ctx context.Context, some []*childFill) error {
+	statements, owners := make([]ddb.BatchStatementRequest, len(some)), make([]string, len(some))
+	for i, ch := range some {
+		statements[i] = w.Tables.InsertStatement(state.ReferenceRow(ch.Binding, ch.parent, ch.Key, stamp.VersionAt(ch.Epoch, ch.Position)))
+		owners[i] = ch.ID
+	}
+	responses, err := w.Tables.Statements(ctx, table.MayInsert, "putting references", owners, statements)
+	for i, r := range responses {
+		some[i].referred, some[i].answer = r.Error == nil, r.Error
+	}
+	return err
+}
+
+// refer puts the child's reference, or parks a child whose parent cannot be named, unless that is there already.
+func (w run) refer(ctx context.Context, ch *childFill) error {
+	if ch.referred {
+		return nil
+	}
+	if ch.bad != nil || ch.WasBad {
+		if err := w.updateParking(ctx, ch); err != nil {
+			return err
+		}
+	}
+	if !ch.refers || ch.Rule.Collection {
+		return nil
+	}
+	at := stamp.VersionAt(ch.Epoch, ch.Position)
+	row, c := state.ReferenceRow(ch.Binding, ch.parent, ch.Key, at), table.NewExpression()
+	condition := state.SeenBefore(c, ch.Binding, "<", at)
+	written, err := w.Tables.PutState(ctx, ch.ID, "putting a reference to "+ch.parent.String(), row, condition, c)
+	if written {
+		w.Tables.WrittenAlone(ctx, table.MayInsert, ch.answer)
+	}
+	return err
+}
+
+// updateParking parks a child that cannot name its parent, or clears what is parked of one that can. The same transaction
+// checks the child: a late write must not park what a good record has cleared, nor the other way round.
+func (w run) updateParking(ctx context.Context, ch *childFill) error {
+	return table.Contend(ctx, "parking or clearing "+ch.Key.String(), func() (table.Round, error) {
+		items, err := w.Tables.ReadItems(ctx, "reading child "+ch.Key.String(), []change.Key{ch.Key})
 		if err != nil {
 			return table.Lost, err
 		}
-		child := items[id.Key]
-		pid := state.ParkedID(id.ID, id.Key)
-		write := w.Tables.DeletePart(state.ParkedKey(pid), "", table.NewExpression())
-		bad := linkOf(w.Planner, id.Binding, id.Key, table.Image(child)).bad
+		child := items[ch.Key]
+		write := w.Tables.DeletePart(state.ParkedKey(state.ParkedID(ch.ID, ch.Key)), "", table.NewExpression())
+		bad := linkOf(w.Planner, ch.Binding, ch.Key, table.Image(child)).bad
 		if bad != nil {
-			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, f.Position, bad), "", table.NewExpression())
+			write = w.Tables.PutPart(w.ParkedRow(ch.ID, ch.Key, ch.Position, bad), "", table.NewExpression())
 		}
-		err = w.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
-			[]ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, id, child)})
+		err = w.Tables.Transact(ctx, "updating what is parked of "+ch.Key.String(), []string{ch.ID},
+			[]ddb.TransactWriteItem{write, stillNamed(w.Tables.Reader, ch.ItemRule, child)})
 		if err == nil && bad != nil {
-			w.NoteParked(ctx, id.ID, id.Key, bad)
+			w.NoteParked(ctx, ch.ID, ch.Key, bad)
 		}
 		if table.LostRace(err) {
 			return table.Lost, nil
@@ -239,46 +226,43 @@ func stillNamed(rd *table.Reader, id plan.ItemRule, seen change.Item) ddb.Transa
 
 // afterFill drops the references to parents that the child referred to before,
 // and takes off copies that have no parent any more.
-func (w run) afterFill(ctx context.Context, id plan.ItemRule, f *Fill) error {
-	if !f.refers && !f.Gone && f.bad == nil {
-		allowed, err := w.MayHeal(ctx, id.Binding, id.Key, f.Contested)
+func (w run) afterFill(ctx context.Context, ch *childFill) error {
+	if !ch.refers && !ch.Gone && ch.bad == nil {
+		allowed, err := w.MayHeal(ctx, ch.Binding, ch.Key, ch.Contested)
 		if err == nil && allowed {
-			err = w.strip(ctx, id)
+			err = w.strip(ctx, ch.ItemRule)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, parent := range f.Former {
-		if f.refers && parent == f.parent {
+	for _, parent := range ch.Former {
+		if ch.refers && parent == ch.parent {
 			continue
 		}
-		w.Missing[id.Binding].AdjustSources(parent.String(), func(p *sightings.TargetSources) { p.Remove(id.Key) })
-		if id.Rule.Collection {
+		w.Missing[ch.Binding].AdjustSources(parent.String(), func(p *sightings.TargetSources) { p.Remove(ch.Key) })
+		if ch.Rule.Collection {
 			continue
 		}
 		c := table.NewExpression()
-		condition := c.Format("%n < %v", "a", table.Text(string(stamp.VersionAt(id.Epoch, f.Position))))
-		key := state.ReferenceKey(id.Binding, parent, id.Key)
-		if err := w.Tables.DeleteState(ctx, id.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
+		condition := c.Format("%n < %v", "a", table.Text(string(stamp.VersionAt(ch.Epoch, ch.Position))))
+		key := state.ReferenceKey(ch.Binding, parent, ch.Key)
+		if err := w.Tables.DeleteState(ctx, ch.ID, "dropping a reference to "+parent.String(), key, condition, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fillChunk reads positions and children, then parents, then writes. It returns the
-// children that are gone or refer elsewhere by now: a later record of each says so.
-func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan.OrderedMap[plan.ItemRule, Fill]) (map[plan.ItemRule]bool,
-	error) {
-	notChildren, counted := map[plan.ItemRule]bool{}, false // counted: the corrections of contested children
-	return notChildren, table.Contend(ctx, "filling children", func() (table.Round, error) {
+// fillChunk reads positions and children, then parents, then writes.
+func (w run) fillChunk(ctx context.Context, open []*childFill) error {
+	counted := false // the corrections of contested children
+	return table.Contend(ctx, "filling children", func() (table.Round, error) {
 		var positions []table.Key
 		var keys, parents []change.Key
-		for _, id := range open {
-			positions = append(positions, state.ParentKey(id.Binding, children.Of(id).parent))
-			keys = append(keys, id.Key)
-			parents = append(parents, children.Of(id).parent)
+		for _, ch := range open {
+			positions = append(positions, state.ParentKey(ch.Binding, ch.parent))
+			keys, parents = append(keys, ch.Key), append(parents, ch.parent)
 		}
 		items, at, err := w.Tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
 		if err != nil {
@@ -288,29 +272,22 @@ func (w run) fillChunk(ctx context.Context, open []plan.ItemRule, children *plan
 		if err != nil {
 			return table.Lost, err
 		}
-		for _, id := range open {
-			if l := linkOf(w.Planner, id.Binding, id.Key, table.Image(items[id.Key])); !l.refers || l.parent != children.Of(id).parent {
-				notChildren[id] = true
-			}
-		}
-		open = slices.DeleteFunc(slices.Clone(open), func(id plan.ItemRule) bool { return notChildren[id] })
-		again := make([]bool, len(open))
-		errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) (err error) {
-			id, f := open[i], children.Of(open[i])
-			v := state.SeenAt(id.Binding, at[state.ParentKey(id.Binding, f.parent)])
-			parent := table.Image(parentIn(w.Planner, id.Binding, f.parent, sources))
-			again[i], err = w.fillChild(ctx, to, id, f.parent, items[id.Key], parent, v, f.Contested && !counted)
-			return err
+		open = slices.DeleteFunc(slices.Clone(open), func(ch *childFill) bool {
+			l := linkOf(w.Planner, ch.Binding, ch.Key, table.Image(items[ch.Key]))
+			ch.left = !l.refers || l.parent != ch.parent
+			return ch.left
+		})
+		errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) error {
+			ch := open[i]
+			v := state.SeenAt(ch.Binding, at[state.ParentKey(ch.Binding, ch.parent)])
+			parent := table.Image(parentIn(w.Planner, ch.Binding, ch.parent, sources))
+			return w.fillChild(ctx, to, ch, items[ch.Key], parent, v, ch.Contested && !counted)
 		})
 		counted = true
-		var rest []plan.ItemRule
-		for i, id := range open {
-			w.Ended(ctx, children.Of(id).First, id.Binding, id.Key, errs[i])
-			if again[i] {
-				rest = append(rest, id)
-			}
+		for i, ch := range open {
+			w.Ended(ctx, ch.First, ch.Binding, ch.Key, errs[i])
 		}
-		open = rest
+		open = slices.DeleteFunc(open, func(ch *childFill) bool { return !ch.moved })
 		return table.FinishedIf(len(open) == 0), nil
 	})
 }
@@ -325,31 +302,32 @@ func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change
 
 // fillChild writes a parent, as it was read, on one child. The parent is at least
 // as new as its position, so what is written is later than what a fan-out of that
-// position writes, and no fill has the version of another. It reports true if
-// the child moved meanwhile.
-func (w run) fillChild(ctx context.Context, to target.Sender, id plan.ItemRule, key change.Key, child change.Item, parent change.Image,
-	at stamp.Version, contested bool) (bool, error) {
+// position writes, and no fill has the version of another.
+func (w run) fillChild(ctx context.Context, to target.Sender, ch *childFill, child change.Item, parent change.Image, at stamp.Version,
+	contested bool) error {
+	ch.moved = false
+	key := ch.parent.String()
 	if parent != nil {
-		w.Missing[id.Binding].NoteTarget(key.String())
+		w.Missing[ch.Binding].NoteTarget(key)
 	} else {
-		w.Missing[id.Binding].NoteMissing(key.String(), func(p *sightings.TargetSources) { p.Add(id.Key) })
+		w.Missing[ch.Binding].NoteMissing(key, func(p *sightings.TargetSources) { p.Add(ch.Key) })
 	}
 	if at == "" {
-		at = stamp.VersionAt(id.Epoch, change.Position{})
+		at = stamp.VersionAt(ch.Epoch, change.Position{})
 	}
-	pw := parentWrite{b: id.Binding, parent: key, version: at.Rederived(1), values: Of(id.Rule).Given(parent)}
-	context := stamp.Context(w.Planner.Incarnation, id.Key, key.String())
-	if s, ok := stamp.Read(child.Lookup(id.Stamp), context); ok {
+	pw := parentWrite{b: ch.Binding, parent: ch.parent, version: at.Rederived(1), values: Of(ch.Rule).Given(parent)}
+	if s, ok := stamp.Read(child.Lookup(ch.Stamp), stamp.Context(w.Planner.Incarnation, ch.Key, key)); ok {
 		if s.Version >= at && s.Digest == stamp.Digest(pw.values) && pw.isOn(child) {
-			return false, nil // it has what the parent says
+			return nil // it has what the parent says
 		}
 		pw.version = max(pw.version, s.Version.NextRederived())
 	}
-	if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, contested); err != nil || !allowed {
-		return false, err
+	if allowed, err := w.MayHeal(ctx, ch.Binding, ch.Key, contested); err != nil || !allowed {
+		return err
 	}
-	ended, _, err := w.writeCopies(ctx, to, pw, id.Key, child)
-	return ended == target.RaceLost && err == nil, err
+	ended, _, err := w.writeCopies(ctx, to, pw, ch.Key, child)
+	ch.moved = ended == target.RaceLost && err == nil
+	return err
 }
 
 // writeUnread writes a parent's state on a child that was not read, on condition that it refers to the parent and
@@ -360,9 +338,7 @@ func (w run) writeUnread(ctx context.Context, to target.Sender, pw parentWrite, 
 		return w.writeChild(ctx, to, pw, key, nil)
 	}
 	s := w.stampOf(pw, key)
-	t := target.On(pw.b, "copying to "+key.String(), key)
-	t.Stamp(s)
-	pw.put(t)
+	t := pw.on(key, s)
 	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, pw.b.Rule.Target)
 	for _, attribute := range pw.b.Rule.JoinReads {
 		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
@@ -430,7 +406,9 @@ func (w run) writeCopies(ctx context.Context, to target.Sender, pw parentWrite, 
 	if child.Lookup(pw.b.Stamp).Equal(change.String(s.String())) && pw.isOn(child) {
 		return target.Written, nil, nil
 	}
-	return w.sendCopies(ctx, to, w.copyWrite(pw, key, child, s))
+	t := pw.on(key, s)
+	w.unmoved(t, child)
+	return w.sendCopies(ctx, to, t)
 }
 
 // strip takes copies and stamp off a child that refers to no parent, if that is still so.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
@@ -101,16 +102,16 @@ func (w run) fillReferring(ctx context.Context, pw parentWrite, rows []table.Row
 	fill := run{&host.Run{Host: w.Host}}
 	referring := 0
 	for chunk := range slices.Chunk(rows, fillsAtOnce) {
-		fills, keys := &plan.OrderedMap[plan.ItemRule, Fill]{}, w.childKeys(pw.b, chunk)
-		for _, child := range keys {
-			fills.Put(plan.ItemRule{Binding: pw.b, Key: child}, &Fill{link: link{refers: true, parent: pw.parent}})
+		children, refers := make([]*childFill, len(chunk)), &Fill{link: link{refers: true, parent: pw.parent}}
+		for i, key := range w.childKeys(pw.b, chunk) {
+			children[i] = &childFill{ItemRule: plan.ItemRule{Binding: pw.b, Key: key}, Fill: refers}
 		}
-		notChildren, err := fill.fillChunk(ctx, fills.Keys(), fills)
+		err := fill.fillChunk(ctx, children)
 		if err = cmp.Or(err, fill.Err); err != nil {
 			return referring, err
 		}
 		for i, r := range chunk {
-			if !notChildren[plan.ItemRule{Binding: pw.b, Key: keys[i]}] {
+			if !children[i].left {
 				referring++
 			} else if err := w.prune(ctx, pw.b, r); err != nil {
 				return referring, err
@@ -177,4 +178,32 @@ func pruneReference(ctx context.Context, tables *table.Tables, rule string, refe
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(reference, "a"))
 	return tables.DeleteState(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
+}
+
+// Rows implements host.Keeper.
+func (kind) Rows() []string { return []string{state.ReferenceRows, state.ParentRows} }
+
+// Swept implements host.Sweeper.
+func (kind) Swept() string { return state.ReferenceRows }
+
+// Sweep implements host.Sweeper: it prunes references whose child is gone or refers elsewhere.
+func (kind) Sweep(ctx context.Context, h *host.Host, rows []table.Row) error {
+	children := make([]change.Key, len(rows))
+	for i, r := range rows {
+		children[i] = state.ReferenceChild(r)
+	}
+	items, err := h.Tables.ReadItems(ctx, "reading the children of references", children)
+	if err != nil {
+		return err
+	}
+	return h.Tables.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		_, rest, _ := strings.Cut(table.TextOf(rows[i][table.PK]), "/")
+		id, _, _ := strings.Cut(rest, "/")
+		b, child := h.Planner.ByID(id), children[i]
+		l := linkOf(h.Planner, b, child, table.Image(items[child]))
+		if l.refers && state.ReferenceKey(b, l.parent, child) == table.KeyOf(rows[i]) {
+			return nil
+		}
+		return pruneReference(ctx, h.Tables, id, rows[i])
+	})
 }

@@ -93,21 +93,14 @@ func (pw parentWrite) isBelow(v stamp.Version) bool {
 	return v > pw.version || pw.since != "" && v >= pw.since
 }
 
-// copyWrite writes a rule's copies and stamp on a child, provided that it
-// still exists, refers to the same parent and carries the stamp that was read.
-func (w run) copyWrite(pw parentWrite, child change.Key, seen change.Image, s stamp.Stamp) *target.Write {
+// on puts the copies and the stamp on a child. The caller adds the condition.
+func (pw parentWrite) on(child change.Key, s stamp.Stamp) *target.Write {
 	t := target.On(pw.b, "copying to "+child.String(), child)
 	t.Stamp(s)
-	pw.put(t)
-	w.unmoved(t, seen)
-	return t
-}
-
-// put puts the copies.
-func (pw parentWrite) put(t *target.Write) {
 	for i, copied := range pw.b.Rule.Attributes {
 		t.Put(copied.As, pw.values[i])
 	}
+	return t
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.

@@ -112,37 +112,26 @@ func (c *mirrorCase) End() {
 	}
 }
 
-// side is what one rule has to do with a mirror item.
-type side struct {
-	*plan.Binding
-	Want    map[string]change.Value // the attributes of the item for which it asks; nil: it asks for none
-	Expired bool                    // DynamoDB's time to live deleted just that
-}
-
-// compare says how the item at a mirror's key differs from what its rules ask for.
-// If none asks for it, an item that the engine made is surplus, and so is a stamp.
-func compare(a *audit.Auditor, key change.Key, item change.Item, sides []side) []drift.Finding {
-	var all []drift.Finding
-	for _, s := range sides {
-		f := drift.Finding{Rule: s.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
-		at, stamped := placeOf(s.Binding, key, table.Image(item)), stamped(a, s.Binding, key, table.Image(item))
-		switch {
-		case s.Want == nil && (at == placeMade || stamped):
-			f.What, f.Found = drift.Surplus, audit.ItemText(item, s.Rule.Writes)
-		case at == placeOccupied && stamped:
-			f.What, f.Attribute, f.Found = drift.Surplus, s.Stamp, audit.Text(item.Lookup(s.Stamp))
-		case s.Want == nil, at == placeOccupied, s.Expired && item == nil:
-			continue
-		case item == nil:
-			f.What, f.Expected = drift.Missing, audit.ItemText(s.Want, s.Rule.Writes)
-		default:
-			differing := audit.CompareAttributes(f, s.Rule.Writes, plan.ValuesOf(s.Rule, change.Item(s.Want)), item)
-			if all = append(all, differing...); stamped || len(differing) > 0 {
-				continue
-			}
-			f.What, f.Attribute, f.Expected, f.Found = drift.Missing, s.Stamp, "a stamp", audit.Text(item.Lookup(s.Stamp))
+// compare says how the item at a mirror's key differs from the one for which a rule asks (nil: none).
+// If it asks for none, an item that the engine made is surplus, and so is a stamp.
+func compare(a *audit.Auditor, b *plan.Binding, key change.Key, item change.Item, want *mirrorItem) []drift.Finding {
+	f := drift.Finding{Rule: b.Rule.Name, Kind: made, Item: key, WriteUnits: 2 * (1 + audit.UnitsOf(item))}
+	at, stamped := placeOf(b, key, table.Image(item)), stamped(a, b, key, table.Image(item))
+	switch {
+	case want == nil && (at == placeMade || stamped):
+		f.What, f.Found = drift.Surplus, audit.ItemText(item, b.Rule.Writes)
+	case at == placeOccupied && stamped:
+		f.What, f.Attribute, f.Found = drift.Surplus, b.Stamp, audit.Text(item.Lookup(b.Stamp))
+	case want == nil, at == placeOccupied, want.expired && item == nil:
+		return nil
+	case item == nil:
+		f.What, f.Expected = drift.Missing, audit.ItemText(want.content, b.Rule.Writes)
+	default:
+		differing := audit.CompareAttributes(f, b.Rule.Writes, plan.ValuesOf(b.Rule, change.Item(want.content)), item)
+		if stamped || len(differing) > 0 {
+			return differing
 		}
-		all = append(all, f)
+		f.What, f.Attribute, f.Expected, f.Found = drift.Missing, b.Stamp, "a stamp", audit.Text(item.Lookup(b.Stamp))
 	}
-	return all
+	return []drift.Finding{f}
 }

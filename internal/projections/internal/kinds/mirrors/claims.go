@@ -15,12 +15,9 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Where a mirror's target does not determine its source, several sources may
-// ask for one target. The set of sources in force is kept in a claims item,
-// changed by the same transaction as the ledger. The smallest source key wins,
-// and writes its content at once; every target that a move touches is derived
-// afterwards, like a roll-up, because a source that loses or drops a claim cannot know
-// what the winner asks for.
+// Where a mirror's target does not determine its source, several sources may ask for one target. A claims item keeps the
+// sources in force, changed by the same transaction as the ledger. The smallest source key wins, and writes its content at once.
+// A source that loses or drops a claim cannot know what the winner asks for: targets are derived after a move, like roll-ups.
 
 // Rows implements host.Keeper.
 func (kind) Rows() []string { return []string{state.ClaimsRows} }
@@ -108,4 +105,106 @@ func (m maker) claimsWrite(a plan.Action, found, after state.Set, written bool) 
 		set += " REMOVE " + c.List(remove)
 	}
 	return m.Tables.UpdatePart(state.ClaimsKey(a.Binding, a.Target), set, state.SetIs(c, found), c)
+}
+
+// RollUp implements host.Grouper: the targets that sources claim become what the winners ask for.
+func (kind) RollUp(ctx context.Context, r *host.Run, targets []plan.GroupRef, _ *plan.Changes) []error {
+	return r.Tables.Every(ctx, len(targets), func(ctx context.Context, i int) error {
+		return maker{r.Host}.deriveTarget(ctx, targets[i].Binding, change.ParseKey(targets[i].Group), nil)
+	})
+}
+
+// deriveTarget brings a mirror item with claims to what its winner asks for,
+// provided that neither the claims nor the winner's ledger entry move meanwhile, and
+// lists the target if several sources claim it. why
+// is what a record or a scan tells of the item; nil: the claims moved.
+func (m maker) deriveTarget(ctx context.Context, b *plan.Binding, target change.Key, why *Heal) error {
+	doing := "deriving mirror item " + target.String()
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		found, err := m.readClaims(ctx, b, target)
+		if err != nil {
+			return table.Lost, err
+		}
+		if err := m.UpdateContentionList(ctx, audit.ContestedTarget{ID: b.ID, Target: target}, found.Set); err != nil {
+			return table.Lost, err
+		}
+		items, err := m.Tables.ReadItems(ctx, "reading mirror item "+target.String(), []change.Key{target})
+		if err != nil {
+			return table.Lost, err
+		}
+		parts, err := m.targetParts(ctx, b, target, found, table.Image(items[target]), why)
+		if err != nil || len(parts) == 0 {
+			return table.Finished, err
+		}
+		err = m.Transact(ctx, doing, []string{b.ID}, parts)
+		if table.LostRace(err) {
+			return table.Lost, nil
+		}
+		return table.Finished, m.ParkRefused(ctx, b, target, err)
+	})
+}
+
+// targetParts are the writes that bring a mirror item with claims from what stands
+// at its key to what its winner asks for; none if it is so.
+func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.Key, found claimSet, current change.Image,
+	why *Heal) ([]host.Part, error) {
+	mv := &plan.Move{}
+	mv.See(target, current)
+	d := difference{m.Planner, mv, b, plan.EffectKey{ID: b.ID}}
+	var parts []host.Part
+	var actions []plan.Action
+	at := placeOf(b, target, current)
+	stamped := plan.Stamped(b, stamp.Context(m.Planner.Incarnation, target, ""), current)
+	if found.Winner() == "" {
+		// While the rule is seeded, a source may still come to claim what was made under a lost state table.
+		if at == placeMade && b.Live.Load() || stamped || found.parked {
+			actions = d.drop(target)
+		}
+	} else {
+		winner, f, err := m.winnerOf(ctx, b, target, found.Set)
+		switch {
+		case err != nil || winner == nil:
+			return nil, err
+		case why != nil && why.Expired && current == nil && found.Expired != f.digest:
+			return []host.Part{{Write: m.expiredWrite(b, target, found.Set, f)}}, nil
+		case at == placeFree && found.Expired == f.digest && (why == nil || !why.Deleted):
+			return nil, nil
+		case at == placeOccupied && found.parked && !stamped && (why == nil || !why.Repark):
+			return nil, nil
+		case at != placeOccupied && stamped && contentDigest(b.Rule, current) == f.digest && !found.parked:
+			return nil, nil
+		}
+		actions = d.upsert(f, at)
+		c := table.NewExpression()
+		parts = append(parts, host.Part{Write: m.Tables.CheckPart(state.EntryKey(winner.Key), state.EntryIs(c, winner.Entry), c)})
+	}
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	for _, a := range actions {
+		parts = append(parts, m.PartOf(mv, a, m.claimsVersion(found.Set)))
+	}
+	c := table.NewExpression()
+	return append(parts, host.Part{Write: m.Tables.CheckPart(state.ClaimsKey(b, target), state.SetIs(c, found.Set), c)}), nil
+}
+
+// expiredWrite notes in the claims that DynamoDB's time to live deleted the winner's content.
+func (m maker) expiredWrite(b *plan.Binding, target change.Key, found state.Set, f mirrorItem) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", "expired", table.Text(f.digest))
+	return m.Tables.UpdatePart(state.ClaimsKey(b, target), set, state.SetIs(c, found), c)
+}
+
+// winnerOf reads the winner's ledger entry, and then what its item asks for; nil if its
+// own record is on the way.
+func (m maker) winnerOf(ctx context.Context, b *plan.Binding, target change.Key, found state.Set) (*plan.Move, mirrorItem, error) {
+	mv, err := m.Ledger.Read(ctx, change.ParseKey(found.Winner()))
+	if err != nil {
+		return nil, mirrorItem{}, err
+	}
+	_, it, wanted := itemIn(mv.New, b, target)
+	if !wanted || mv.Entry == nil {
+		return nil, mirrorItem{}, nil
+	}
+	return mv, it, nil
 }

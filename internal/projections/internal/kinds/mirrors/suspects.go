@@ -82,29 +82,27 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	reading := drift.ReadingOf(sus, "")
 	reading.Concerns = append(reading.Concerns, audit.MadeToken(sus.Item))
 	var states []change.Value
-	var sides []side
 	for _, r := range e.Set.Rules {
 		if r.Kind == Mirror && r.Target.HasKey(sus.Item) {
 			states = append(states, auditing.RuleValue(e.Of(r), target))
 		}
 	}
 	for _, b := range rulesOf(e, sus.Item) {
-		mine := side{Binding: b}
+		var want *mirrorItem
 		for _, source := range sources { // the smallest wins
 			if k, it, ok := itemIn(e.Asked(source), b, sus.Item); ok {
-				mine.Want, mine.Expired = it.content, expired(e, b, source, k, it)
+				it.expired, want = expired(e, b, source, k, it), &it
 				reading.Fix.Keys = append(reading.Fix.Keys, source) // its ledger entry may be behind
 				break
 			}
 		}
-		sides = append(sides, mine)
+		reading.Findings = append(reading.Findings, compare(e.Auditor, b, sus.Item, target, want)...)
 	}
 	for _, source := range sources {
 		states = append(states, auditing.EffectsValue(e.Asked(source)))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(source))
 	}
 	reading.State = change.Digest(states...)
-	reading.Findings = compare(e.Auditor, sus.Item, target, sides)
 	return reading
 }
 

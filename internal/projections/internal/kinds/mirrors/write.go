@@ -37,28 +37,24 @@ func (kind) Write(h *host.Host, a plan.Action, v stamp.Version) ddb.TransactWrit
 
 // placeIs is the condition that the place of a mirror item is as the action takes it to be.
 func (m maker) placeIs(c *table.Expression, a plan.Action, w targetWrite) string {
-	made := func() ddb.AttributeValue { return table.Text(plan.MadeMark(a.Target)) }
-	theirs := func() string {
-		return c.Format("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
-			m.Tables.PartitionKey, plan.MadeAttribute, plan.MadeAttribute, made())
-	}
 	var condition string
-	switch w.place {
+	switch made := table.Text(plan.MadeMark(a.Target)); w.place {
 	case placeFree:
 		condition = c.Format("attribute_not_exists(%n)", m.Tables.PartitionKey)
 	case placeMade:
-		condition = c.Format("%n = %v", plan.MadeAttribute, made())
-	case placeTheirs:
-		condition = theirs()
-		for _, eq := range a.Rule.Target.Equals {
-			condition += c.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
-		}
-	default: // placeOccupied
+		condition = c.Format("%n = %v", plan.MadeAttribute, made)
+	default: // the application made the item
+		condition = c.Format("attribute_exists(%n) AND (attribute_not_exists(%n) OR %n <> %v)",
+			m.Tables.PartitionKey, plan.MadeAttribute, plan.MadeAttribute, made)
 		var is []string
 		for _, eq := range a.Rule.Target.Equals {
 			is = append(is, c.Format("%n = %v", eq.Attribute, attributes.ToTable(eq.Value)))
 		}
-		condition = theirs() + " AND NOT (" + strings.Join(is, " AND ") + ")"
+		if entity := strings.Join(is, " AND "); w.place == placeOccupied {
+			condition += " AND NOT (" + entity + ")"
+		} else if entity != "" {
+			condition += " AND " + entity
+		}
 	}
 	switch {
 	case w.do == releases:
