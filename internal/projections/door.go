@@ -5,6 +5,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -67,3 +68,6 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 // as Open does: names, types, and templates that must give a number. The error is
 // a *SetupError or a *rules.Problems.
 func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry.CheckTable(t, set) }
+
+// Kinds are the kinds of rules that the engine derives. rules.Load is given them.
+var Kinds = kinds.All

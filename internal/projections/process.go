@@ -1,12 +1,16 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // Process applies records. records[:done] are durable, roll-ups included; err
@@ -82,4 +86,96 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 			pl.AddRollups(mv, mv.First)
 		}
 	}
+}
+
+// rollUp brings up to date, once, what several sources make together: first what is
+// displayed, then the items that are made. The marks of rules that are not live wait.
+func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
+	keptMarks := map[*plan.Move]bool{}
+	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
+		groups := groupsOf(family, pl)
+		for i, err := range family.RollUp(ctx, w.Run, groups, pl) {
+			if err == nil {
+				continue
+			}
+			ru, waits := pl.Rollups.Of(groups[i]), errors.Is(err, host.ErrNotLive)
+			if !waits {
+				w.Failed(ru.First, err)
+			}
+			for _, mv := range ru.Marks {
+				if waits && !slices.Contains(w.waiting, mv) {
+					w.waiting = append(w.waiting, mv)
+				}
+				keptMarks[mv] = true
+			}
+		}
+	}
+	w.clearMarks(ctx, pl, keptMarks)
+	for _, gatherer := range host.Having[host.Gatherer](Kinds) {
+		gatherer.Finish(ctx, w.Run, pl)
+	}
+}
+
+// groupsOf are the groups of a family's rules that are to be rolled up.
+func groupsOf(family host.Grouper, pl *plan.Changes) []plan.GroupRef {
+	groups := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool { return !host.SameFamily(g.Rule.Kind, family) })
+	slices.SortFunc(groups, func(a, b plan.GroupRef) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
+	})
+	return groups
+}
+
+// clearMarks clears the due marks of entries whose aggregates are all shown.
+func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*plan.Move]bool) {
+	seen := map[*plan.Move]bool{}
+	for _, ru := range pl.Rollups.All() {
+		for _, mv := range ru.Marks {
+			if seen[mv] || keptMarks[mv] {
+				continue
+			}
+			seen[mv] = true
+			w.Failed(mv.First, w.ledger.ClearDue(ctx, mv))
+		}
+	}
+}
+
+// takeOff takes what former rules, or rules of a former entity, wrote off items that
+// still carry it. Should an item be what it was again by now, the record of this
+// write heals it.
+func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
+	for id, left := range leftovers.All() {
+		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
+	}
+}
+
+// takeOffOne judges the item anew if another writer has changed it meanwhile.
+func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
+		if left.Whole {
+			return table.Finished, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
+		}
+		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || current == nil {
+			return table.Finished, err
+		}
+		left = w.planner.Again(id, left, current)
+		return table.FinishedIf(left == nil), nil
+	})
+}
+
+// takeOffNames takes attributes and stamp off an item, or puts back what was there
+// before, if it holds in them what was seen.
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
+	t.Holds(left.Last, id.Stamp)
+	for _, b := range left.Beside {
+		t.Holds(left.Last, b.Stamp)
+	}
+	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.TakeOff(id.Stamp)
+	for _, name := range left.Names {
+		t.Put(name, left.Back[name])
+	}
+	return t
 }

@@ -61,8 +61,10 @@ func (bs *Bindings) NameOf(id string) string {
 
 // Former is the binding of a rule that is not in force any more; nil if there is none of this id.
 func (bs *Bindings) Former(id string) *Binding {
-	if i := slices.IndexFunc(bs.formers, func(b *Binding) bool { return b.ID == id }); i >= 0 {
-		return bs.formers[i]
+	for _, b := range bs.formers {
+		if b.ID == id {
+			return b
+		}
 	}
 	return nil
 }

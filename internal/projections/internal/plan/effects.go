@@ -191,14 +191,18 @@ func (fs Effects) without(gs Effects) Effects {
 	return left
 }
 
+// MatchOf says which entity an image is of: none if it is nil, or matches none.
+func (bs *Bindings) MatchOf(key change.Key, img change.Image) (m rules.Match) {
+	if img != nil {
+		m, _ = bs.Set.Identify(key, img)
+	}
+	return m
+}
+
 // EffectsOf works out what an image causes. A nil image causes nothing.
 func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
-	fs := Effects{}
-	if img == nil {
-		return fs
-	}
-	m, ok := bs.Set.Identify(key, img)
-	if !ok {
+	fs, m := Effects{}, bs.MatchOf(key, img)
+	if m.Entity == nil {
 		return fs
 	}
 	id := ""

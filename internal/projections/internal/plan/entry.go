@@ -113,11 +113,8 @@ func (p *Planner) IsTarget(r *rules.Rule, key change.Key) bool {
 	return r.Target.HasKey(key) && (p.CanExist == nil || p.CanExist(key))
 }
 
-const (
-	// CountMax is the highest count in one row that counts as readable: no table sees
-	// so many changes, and the sum of all rows of an aggregate still fits an int64.
-	CountMax = 10_000_000_000_000_000
-)
+// CountMax is the highest count in one row that counts as readable: the sum of all rows of an aggregate still fits an int64.
+const CountMax = 10_000_000_000_000_000
 
 // ReadCount reads a count that an attribute holds; 0 if there is none. It reports
 // false for a value that is no whole number from 0 to CountMax.

@@ -88,14 +88,7 @@ type Sides struct {
 }
 
 func (p *Planner) sidesOf(rec *change.Record, index int) *Sides {
-	s := &Sides{Record: rec, Index: index}
-	if rec.Old != nil {
-		s.old, _ = p.Set.Identify(rec.Key, rec.Old)
-	}
-	if rec.New != nil {
-		s.new, _ = p.Set.Identify(rec.Key, rec.New)
-	}
-	return s
+	return &Sides{Record: rec, Index: index, old: p.MatchOf(rec.Key, rec.Old), new: p.MatchOf(rec.Key, rec.New)}
 }
 
 // View is a record as the rules on one entity's items see it: an image of another

@@ -59,10 +59,7 @@ func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rule
 // before tells of a late write: what it replaced is put back.
 func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
 	found := false
-	for _, b := range p.formers {
-		if !b.Retired.Load() || !b.Rule.Target.HasKey(key) {
-			continue
-		}
+	for _, b := range p.formersAt(key, true) {
 		if _, ok := stamp.Parse(img.Lookup(b.Stamp)); !ok {
 			continue
 		}
@@ -216,9 +213,9 @@ func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 
 // Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
 func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
-	m, _ := p.Set.Identify(id.Key, img)
+	now := p.MatchOf(id.Key, img).Entity
 	if !id.Former {
-		return p.leftoverOnOtherEntity(id, img, m.Entity)
+		return p.leftoverOnOtherEntity(id, img, now)
 	}
 	if _, ok := stamp.Parse(img.Lookup(id.Stamp)); !ok {
 		return nil
@@ -229,19 +226,18 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	if seen.before != nil && (same || id.Rule.MakesItems()) {
 		left.goOn(id.Binding, seen)
 	}
-	p.takeBack(left, id, m.Entity)
+	p.takeBack(left, id, now)
 	return left
 }
 
 // Formerly asks for taking back what retired rules left on an item that was read.
 func (p *Planner) Formerly(pl *Changes, key change.Key, img change.Image) {
-	m, _ := p.Set.Identify(key, img)
-	p.formerly(pl, key, 0, nil, img, m.Entity)
+	p.formerly(pl, key, 0, nil, img, p.MatchOf(key, img).Entity)
 }
 
 // WroteAt reports whether retired rules can have written on an item with a key.
 func (bs *Bindings) WroteAt(key change.Key) bool {
-	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
+	return len(bs.formersAt(key, true)) > 0
 }
 
 // madeByOther reports whether a rule in force, or not retired yet, that makes items has written an item.
@@ -256,9 +252,8 @@ func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
 func (p *Planner) LeftoversOn(key change.Key, img change.Image) *OrderedMap[ItemRule, Leftover] {
 	pl := &Changes{}
 	if img != nil {
-		m, _ := p.Set.Identify(key, img)
-		p.leftovers(pl, key, 0, img, m.Entity)
-		p.formerly(pl, key, 0, nil, img, m.Entity)
+		p.leftovers(pl, key, 0, img, p.MatchOf(key, img).Entity)
+		p.Formerly(pl, key, img)
 	}
 	return &pl.Leftovers
 }

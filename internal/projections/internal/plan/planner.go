@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -74,20 +76,11 @@ func FeedsLedger(e *rules.Entity) bool { return e != nil && (len(e.Sources) > 0 
 
 // readsChanged reports whether a record changed an attribute on which effects of this entity depend.
 func readsChanged(e *rules.Entity, old, new change.Image) bool {
-	for _, r := range e.Sources {
-		if Changed(r.Reads, old, new) {
-			return true
-		}
-	}
-	return e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))
+	return slices.ContainsFunc(e.Sources, func(r *rules.Rule) bool { return Changed(r.Reads, old, new) }) ||
+		e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))
 }
 
 // Changed reports whether two images of an item differ in one of these attributes.
 func Changed(names []string, old, new change.Image) bool {
-	for _, name := range names {
-		if !old.Lookup(name).Equal(new.Lookup(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return !old.Lookup(name).Equal(new.Lookup(name)) })
 }

@@ -37,11 +37,7 @@ func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
 	lates := &OrderedMap[change.Key, Late]{}
 	for i := range records {
 		rec := &records[i]
-		late := lates.Of(rec.Key)
-		if late == nil {
-			late = &Late{}
-			lates.Put(rec.Key, late)
-		}
+		late := lates.OrPut(rec.Key, Late{})
 		if rec.Position.Compare(late.Position) > 0 {
 			late.Position = rec.Position
 		}
@@ -59,15 +55,10 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 			late.Touched = append(late.Touched, g)
 		}
 	})
-	if img == nil {
-		return
-	}
-	m, ok := p.Set.Identify(key, img)
-	if !ok {
-		return
-	}
-	for _, b := range p.InForce {
-		b.Family.Tell(late, b, &m, img)
+	if m := p.MatchOf(key, img); m.Entity != nil {
+		for _, b := range p.InForce {
+			b.Family.Tell(late, b, &m, img)
+		}
 	}
 }
 
@@ -76,10 +67,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.Reparks = sc == Everything
 	mv.Repark = mv.Reparks && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
-	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
-	if img != nil {
-		it.Match, _ = p.Set.Identify(key, img)
-	}
+	it := &Item{Key: key, Image: img, Match: p.MatchOf(key, img), Scope: sc, Late: late}
 	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
 	}
