@@ -31,17 +31,15 @@ type AuditConfig struct {
 	Rules      *rules.Set
 	Names      []string // of the rules to judge; none: all
 
-	// Ahead judges the rules as if they were in force: those that the registry does
-	// not know have derived nothing yet. Without it such a rule is a *SetupError.
+	// Ahead judges the rules as if they were in force. Without it a rule that the registry does not know is a *SetupError.
 	Ahead bool
 }
 
-// Audit compares what is derived in a table with what the items ask for. It
-// reads only; Mend writes under the same guards as the engine. It is safe for concurrent use.
+// Audit compares what is derived with what the items ask for. It reads only, but for Mend. It is safe for concurrent use.
 type Audit struct {
 	planner *plan.Planner
 	tables  *table.Tables
-	*auditing.Table
+	audited *auditing.Table
 	waiting []string // rules that are not live: their aggregates are not judged
 	seen    auditSeen
 }
@@ -71,15 +69,14 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		}
 	}
 	all := len(cfg.Names) == 0
-	a.Table = &auditing.Table{Tables: ts, Auditor: audit.New(a.planner, audit.Scope{
+	a.audited = &auditing.Table{Tables: ts, Auditor: audit.New(a.planner, audit.Scope{
 		Rules: func(b *plan.Binding) bool { return (all || slices.Contains(cfg.Names, b.Rule.Name)) && b.Live.Load() },
 		Shown: shown, Formers: all,
 	})}
 	return a, nil
 }
 
-// readShown tells which live rules' sums are shown everywhere: not those that a
-// scan has still to show.
+// readShown tells which live rules' sums are shown everywhere: not those that a scan has still to show.
 func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
 	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
@@ -124,8 +121,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	return known, registry.CheckOwner(a.tables, own, tableID)
 }
 
-// bind binds the rules to what the registry knows of them, and looks up former
-// ones. Of rules that are not in force yet it makes what they will be.
+// bind binds the rules to what the registry knows of them. Rules that are not in force yet it binds as they will be.
 func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
 	m := registry.Match(cfg.Rules, known)
 	if !cfg.Ahead && len(m.Retire) > 0 {
@@ -171,8 +167,7 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	return nil
 }
 
-// Waiting names the rules that are still being brought into force, or taken back:
-// they, or their aggregates, are not judged.
+// Waiting names the rules that are not judged, or whose aggregates are not: they are being brought into force, or taken back.
 func (a *Audit) Waiting() []string { return a.waiting }
 
 // Facts are what an item of the user's table says of what is derived.
@@ -181,12 +176,33 @@ func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
 	a.seen.mu.Lock()
 	a.planner.SeeItem(&a.seen.items, key, item)
 	a.seen.mu.Unlock()
-	a.Table.Facts(key, item, emit)
+	a.audited.Facts(key, item, emit)
+}
+
+// RowFacts are what a row of the state table says.
+func (a *Audit) RowFacts(row change.Item, emit func(drift.Fact)) { a.audited.RowFacts(row, emit) }
+
+// Combine adds up two facts of the same thing, part and tag, if they are amounts.
+func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
+	return a.audited.Combine(about, tag, x, y)
+}
+
+// Concerns are the tokens of all that a record may be the cause of.
+func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audited.Concerns(rec, emit) }
+
+// Operations reads how often each aggregate was changed. If that stays the same, nothing was added or taken away.
+func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	return a.audited.Operations(ctx, suspects)
+}
+
+// Mend mends what rederiving an item cannot mend. It reports false if another writer has changed it since it was read.
+func (a *Audit) Mend(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
 }
 
 // Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
 func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
-	j := a.Table.Judge(emit, a.addPointed)
+	j := a.audited.Judge(emit, a.addPointed)
 	return j.Add, j.End
 }
 
@@ -200,23 +216,19 @@ func (a *Audit) AddAmounts(x, y string) string {
 	return audit.ParseAmount(x).Add(audit.ParseAmount(y)).String()
 }
 
-// Read reads suspects anew, consistently, and judges each by what is there now. Sums, and
-// what displays them, are for ReadSums.
+// Read reads suspects anew, consistently, and judges each by what is there now. Sums are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	return a.Table.Read(ctx, suspects, auditing.Sums{})
+	return a.audited.Read(ctx, suspects, auditing.Sums{})
 }
 
-// ReadSums reads aggregates, and what displays them, anew. want says what the
-// sum of the ledger entries is, if it is known; otherwise what the accumulators
-// hold is taken for right. An aggregate whose count of operations is not the one
-// given in before any more is Waiting: what want says of it is of no use.
+// ReadSums reads aggregates, and what displays them, anew. want is the sum of the ledger entries, if known; otherwise the
+// accumulators are right. An aggregate whose operations are not those in before any more is Waiting.
 func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading,
 	error) {
-	return a.Table.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
+	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
 }
 
-// auditSeen collects what an audit reports beside drift: how many items are of each entity, and the
-// targets that do not exist although sources point at them.
+// auditSeen collects what an audit reports beside drift: items by entity, and missing targets at which sources point.
 type auditSeen struct {
 	mu      sync.Mutex
 	items   plan.Seen
@@ -262,8 +274,7 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	}
 }
 
-// LookForTargets returns, by rule, at which targets that do not exist sources point. It looks at
-// about a thousand of each rule once more: the scan may have passed them before they came.
+// LookForTargets returns the missing targets by rule. It looks at about a thousand of each again: some may have come since.
 func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()

@@ -28,10 +28,8 @@ import (
 )
 
 const (
-	// healsMaxDefault bounds how often the engine corrects one rule's attributes on
-	// one item within healWindow. It is far above what an application's own
-	// whole-item puts cause, batch by batch, and far below what two programs
-	// that answer each other reach.
+	// healsMaxDefault is far above what an application's own whole-item puts cause, and far below what two programs that answer
+	// each other reach.
 	healsMaxDefault = 300
 
 	// batchMinDefault is how many writes of targets go out in batches: fewer take no longer side by side.
@@ -150,8 +148,7 @@ func (e *Engine) Stats() Stats {
 	}
 }
 
-// slots hands every Process call under way a number of its own, so that calls
-// at the same time write to different suffixes of an accumulator.
+// slots hands every Process call under way a number of its own, so that they write to different accumulators.
 type slots struct{ taken atomic.Uint64 }
 
 func (s *slots) take() (slot int, release func()) {
@@ -178,16 +175,13 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	return open(ctx, cfg, registry.Options{})
 }
 
-// OpenChanging is Open, and carries out what the file changes or removes of the rules
-// in force: they retire, and seeding takes back what they wrote. The caller agreed to
-// the Comparison of agreedEpoch. If other rules are in force by now, it returns a
-// *RulesChangedError. Epoch 0 agrees to no change.
+// OpenChanging is Open, and has the rules that the file changes or removes retire. The caller agreed to the Comparison of
+// agreedEpoch, 0 for none. If other rules are in force by now, it returns a *RulesChangedError.
 func OpenChanging(ctx context.Context, cfg Config, agreedEpoch int) (*Engine, error) {
 	return open(ctx, cfg, registry.Options{AgreedEpoch: agreedEpoch})
 }
 
-// OpenAttached creates and registers nothing: if there is no state table, or it does not
-// know all the rules, it returns a *SetupError or a *RulesChangedError.
+// OpenAttached creates and registers nothing. If the state table does not know all the rules, it returns an error of Open.
 func OpenAttached(ctx context.Context, cfg Config) (*Engine, error) {
 	return open(ctx, cfg, registry.Options{Attach: true})
 }
@@ -240,12 +234,10 @@ func (e *Engine) inPieces(ctx context.Context, keys []change.Key, do func([]chan
 // Budget returns how this engine keeps to its budget.
 func (e *Engine) Budget() BudgetStats { return e.host.BudgetStats() }
 
-// engineRule stands in RuleStats for writes that serve no rule alone: the
-// registry, the seeding cursor, and ledger entries without an effect.
+// engineRule stands for writes that serve no rule alone.
 const engineRule = "(engine)"
 
-// RuleStats returns the counts of every rule, sorted by name: of those that
-// wrote nothing, too.
+// RuleStats returns the counts of every rule, sorted by name.
 func (e *Engine) RuleStats() []RuleStats {
 	byName := map[string]RuleStats{engineRule: {Rule: engineRule}}
 	for _, r := range e.planner.Set.Rules {
@@ -267,16 +259,13 @@ func (e *Engine) Matches() Matches { return e.seen.Matches(e.planner.Set) }
 // MissingTargets returns, by rule, which targets do not exist as far as this engine knows.
 func (e *Engine) MissingTargets() []MissingTargets { return e.seen.MissingTargets() }
 
-// LookForTargets looks at the targets of the last pass over the table, and once more at those that
-// this engine holds as missing: a source may come before its target. It reads at most about a
-// thousand items a rule. Call it when a pass is over or the stream is drained. whole says that this
-// process has worked off every item of the table in that pass, for all rules.
+// LookForTargets looks at targets that were missing once more, at most about a thousand a rule. Call it behind a pass or a
+// drain. whole: this process worked off every item of the table in that pass, for all rules.
 func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]MissingTargets, error) {
 	return e.seen.LookForTargets(ctx, whole)
 }
 
-// RecordMissing writes to the state table which targets are missing, for `status`, if that has
-// changed. Without atOnce it does so at most once a minute.
+// RecordMissing writes the missing targets to the state table if they changed; without atOnce at most once a minute.
 func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	return e.seen.RecordMissing(ctx, atOnce)
 }

@@ -32,8 +32,7 @@ type ExplainLine struct {
 	Write  string `json:"write"`  // what the engine would write, as far as the record alone can tell
 }
 
-// Explain plans one record as Process would on a table whose rules are all
-// live and whose ledger holds what the old image says. It reads and writes nothing.
+// Explain plans one record as on a table whose rules are all live and whose ledger holds what the old image says.
 func Explain(set *rules.Set, rec change.Record) Explanation { return explain(set, rec, true) }
 
 // explain plans a record. foreign adds what mends another program's write of what the rules derive.
@@ -118,8 +117,7 @@ type RowLine = explaining.RowLine
 var ErrKeyImpossible = errors.New("the table cannot hold an item under this key: a part of it is empty, too long or not UTF-8, " +
 	"or is no number although the table's is one")
 
-// ExplainKey reads what both tables hold of an item, without a scan, and writes nothing. The item and its rows are read one
-// after another: what happens meanwhile may stand in the rows alone.
+// ExplainKey reads what both tables hold of an item, one after another, without a scan, and writes nothing.
 func (a *Audit) ExplainKey(ctx context.Context, key change.Key) (KeyExplanation, error) {
 	key, ok := a.tables.NormalizeKey(key)
 	if !ok {

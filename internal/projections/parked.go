@@ -26,8 +26,7 @@ type Parked struct {
 
 	Rule string // the rule's name, "unique <Entity>" for a locator, or "record" for one that could not be read
 	Key  change.Key
-	// Claimants are the items that claim a contested target, the one that wins first. Key is
-	// the mirror item, or, of a unique value, the item that wins.
+	// Claimants are the items that claim a contested target, the winner first. Key is the mirror item, or of a unique value the winner.
 	Claimants []change.Key
 
 	contested *audit.ContestedTarget // nil for every other entry
@@ -36,13 +35,10 @@ type Parked struct {
 // recordID begins the id of a parked record that could not be read.
 const recordID = "record/"
 
-// rawBytesMax is how much of a record that could not be read is kept: an item
-// holds 400 KB (DynamoDB developer guide, "Constraints").
+// rawBytesMax is how much of such a record is kept: an item holds 400 KB (DynamoDB developer guide, "Constraints").
 const rawBytesMax = 300 << 10
 
-// ParkRecord sets aside a record that a driver could not read. Under the same id it changes nothing
-// but when that was. Nothing of it is applied, and a retry cannot help:
-// the item's next record that changes its effects does, or rederiving the item.
+// ParkRecord sets aside a record that a driver could not read. A retry cannot help; the item's next record, or rederiving it, does.
 func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error {
 	text := strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax)]), "\ufffd") // which may be three times as long
 	record := state.Parked{
@@ -57,9 +53,8 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	return err
 }
 
-// RetryParked rederives the item. What was parked goes away if the item is
-// good now. Otherwise it stays with its new reason, as does a record that could not be read. A contested
-// target stays listed while several items claim it. It returns ErrNotParked for an unknown id.
+// RetryParked rederives the item. What was parked goes if the item is good now; otherwise it stays with its new reason. Records
+// that could not be read and contested targets stay. It returns ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	p, err := e.FindParked(ctx, id)
 	if err != nil {
@@ -77,8 +72,8 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	return e.host.Unpark(ctx, id, p.Parking)
 }
 
-// DiscardParked forgets what is parked under an id, and does nothing else: the
-// item has no effect under the rule until it changes. It returns ErrNotParked for an unknown id.
+// DiscardParked forgets what is parked under an id: the item has no effect under the rule until it changes. It returns
+// ErrNotParked for an unknown id.
 func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	if _, err := e.FindParked(ctx, id); err != nil {
 		return err
@@ -86,15 +81,12 @@ func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	return e.host.Unpark(ctx, id, "")
 }
 
-// A record that could not be read may have 300 KB, and there may be many of
-// them. So lists are read page by page and without it, and only FindParked
-// reads it.
+// A record that could not be read may have 300 KB. So lists are read page by page and without it.
 
 // parkedAttributes are those of a parked record in a list: all but raw.
 var parkedAttributes = []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt", "position", "value"}
 
-// EachParked calls f with every page of what is parked, sorted by id, without
-// Raw. What f parks or clears may or may not be among the pages that follow.
+// EachParked calls f with every page of what is parked, sorted by id, without Raw. What f changes may or may not follow.
 func (rd *ruleReader) EachParked(ctx context.Context, f func(page []Parked) error) error {
 	return rd.reader.QueryPages(ctx, listingParked, rd.parkedQuery(table.NewExpression(), parkedAttributes...), func(rows []table.Row) error {
 		page, err := rd.readAllParked(ctx, rows)
@@ -105,8 +97,7 @@ func (rd *ruleReader) EachParked(ctx context.Context, f func(page []Parked) erro
 	})
 }
 
-// Parked lists what is parked, sorted by id, without Raw. Where there may be
-// much of it, EachParked needs less memory.
+// Parked lists what is parked, sorted by id, without Raw. EachParked needs less memory.
 func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 	var all []Parked
 	err := e.EachParked(ctx, func(page []Parked) error {
@@ -116,8 +107,7 @@ func (e *Engine) Parked(ctx context.Context) ([]Parked, error) {
 	return all, err
 }
 
-// ParkedBehind lists at most limit of what is parked behind an id, sorted by id,
-// without Raw. The empty id is before all others. more says that others may follow.
+// ParkedBehind lists at most limit parked records behind an id ("": all), sorted by id, without Raw. more: others may follow.
 func (e *Engine) ParkedBehind(ctx context.Context, id string, limit int) (page []Parked, more bool, err error) {
 	c := table.NewExpression()
 	in := e.parkedQuery(c, parkedAttributes...)
@@ -171,8 +161,7 @@ func (rd *ruleReader) parkedQuery(c *table.Expression, attributes ...string) *dy
 	return in
 }
 
-// outlived reports whether the target of a row is no longer contested: the worker that
-// changed its set is about to delete the row.
+// outlived reports whether the target of a row is no longer contested: a worker is about to delete the row.
 func (p Parked) outlived() bool { return p.contested != nil && len(p.Claimants) < 2 }
 
 func (rd *ruleReader) readParked(item table.Row) Parked {
@@ -230,15 +219,13 @@ func (p *Parked) addClaimants(rows map[table.Key]table.Row) {
 	p.Reason = host.ContentionReason(*t, set.Sources)
 }
 
-// ParkedInspection reads what a state table says is parked. It needs no rules
-// and writes nothing.
+// ParkedInspection reads what is parked. It needs no rules and writes nothing.
 type ParkedInspection struct {
 	*ruleReader
 	Table string // the user's, that the state table belongs to
 }
 
-// InspectParked begins to read what is parked. As Inspect, it returns a
-// *SetupError where nothing has run yet.
+// InspectParked begins to read what is parked. Where nothing has run yet it returns Inspect's *SetupError.
 func InspectParked(ctx context.Context, client table.InspectClient, stateTable string) (*ParkedInspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {

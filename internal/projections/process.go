@@ -13,10 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// Process applies records. records[:done] are durable, roll-ups included; err
-// says why the record after them is not. Records of one item must come in
-// their order; beyond that, repetition, overlapping calls and any cut into
-// batches are harmless (promise 2).
+// Process applies records. records[:done] are durable, roll-ups included; err says why the next one is not. Records of one item
+// must come in their order; repetition, overlapping calls and any cut into batches are harmless (promise 2).
 func (e *Engine) Process(ctx context.Context, records []change.Record) (done int, err error) {
 	if len(records) == 0 {
 		return 0, nil
@@ -42,8 +40,7 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	return w.Done, w.Err
 }
 
-// work is the application of one plan. A part that fails holds up the record
-// that asked for it first, and with it every later one; the other parts go on.
+// work is the application of one plan.
 type work struct {
 	*Engine
 	*host.Run
@@ -51,9 +48,8 @@ type work struct {
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
-// apply applies the parts of a plan for so many records one after the other. Any order is correct;
-// this one saves requests: a roll-up after the moves sees all their sums, and what makes items
-// comes before what writes on them.
+// apply applies the parts of a plan for so many records. Any order is correct; this one saves requests: a roll-up after the moves
+// sees all their sums, and what makes items comes before what writes on them.
 func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
 	slot, release := e.slots.take()
 	defer release()
@@ -88,8 +84,7 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 	}
 }
 
-// rollUp brings up to date, once, what several sources make together: first what is
-// displayed, then the items that are made. The marks of rules that are not live wait.
+// rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
@@ -139,8 +134,7 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*
 	}
 }
 
-// takeOff takes what former rules, or rules of a former entity, wrote off items that
-// still carry it. Should an item be what it was again by now, the record of this
+// takeOff takes what former rules, or rules of a former entity, wrote off items. If an item is again what it was, the record of this
 // write heals it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
@@ -163,8 +157,7 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 	})
 }
 
-// takeOffNames takes attributes and stamp off an item, or puts back what was there
-// before, if it holds in them what was seen.
+// takeOffNames takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
 func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
 	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)

@@ -16,20 +16,13 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// A target is contested while two or more items claim it: sources of one item that a rule makes,
-// or items with one unique value. A contested target has a row among the parked
-// records, and its set (the claims, or the locator) has the attribute `listed`.
-//
-// Every change of a set is followed by a derivation or a roll-up, which reads the set
-// anyway. That reader compares the number of claimants with `listed`. If they differ, it
-// writes row and attribute in one transaction, on condition that the set did not change
-// since it was read. While no rule of a locator is live, the worker reads it for this alone.
-// If the set did change, the worker that changed it reads it again
-// later. So an uncontested target costs nothing, and no late worker leaves a stale row
-// (docs/adr/0017-contention-is-listed.md).
+// A target is contested while two or more items claim it. It then has a row among the parked records, and its set the attribute `listed`.
+// Every change of a set is followed by a derivation or a roll-up, which reads the set anyway. If `listed` does not fit the number of
+// claimants, that reader writes row and attribute in one transaction, on condition that the set did not change since it was read. If it
+// did, the worker that changed it reads it again later. So an uncontested target costs nothing, and no late worker leaves a stale row
+// (docs/adr/0017-contention-is-listed.md). While no rule of a locator is live, the worker reads it for this alone.
 
-// UpdateContentionList adds a contested target to the list, and removes one that is contested no longer.
-// set is the target's set as it was read. It logs a contested target at most once an hour.
+// UpdateContentionList lists a contested target, and unlists another, by its set as it was read. It logs one at most once an hour.
 func (h *Host) UpdateContentionList(ctx context.Context, t audit.ContestedTarget, set state.Set) error {
 	contested := len(set.Sources) > 1
 	if contested {
@@ -84,8 +77,7 @@ func (h *Host) listingWrite(t audit.ContestedTarget, contested bool) ddb.Transac
 	return h.Tables.PutPart(r, "", table.NewExpression())
 }
 
-// listedWrite notes in a set that its target is listed, or that it is not, provided
-// that the set did not change since it was read.
+// listedWrite notes in a set whether its target is listed, provided that the set did not change since it was read.
 func (h *Host) listedWrite(t audit.ContestedTarget, set state.Set, contested bool) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	update := "REMOVE " + c.Name("listed")
@@ -134,8 +126,7 @@ const (
 	contentionLogMax = 1_000
 )
 
-// contentionLog decides which contested targets a process logs: each at most once an
-// hour, and at most contentionLogMax of them. It is safe for concurrent use.
+// contentionLog decides which contested targets a process logs: each at most once an hour. It is safe for concurrent use.
 type contentionLog struct {
 	mu     sync.Mutex
 	since  time.Time       // the hour's begin

@@ -13,8 +13,7 @@ type ItemRule struct {
 	Key change.Key
 }
 
-// Changes is what a batch of records asks for. Every part says which record was
-// the first to ask for it, so that a failure of that part is a failure of that record.
+// Changes is what a batch of records asks for. Every part says which record asked first: its failure is that record's.
 type Changes struct {
 	Moves     OrderedMap[change.Key, Move]
 	Rollups   OrderedMap[GroupRef, Rollup]
@@ -44,10 +43,8 @@ func Note(set *map[change.Key]bool, target change.Key) {
 	(*set)[target] = true
 }
 
-// Hides reports whether the engine must take the sum off an item that lost its unique
-// value. It must if the item may show a value: the engine looked at it, or another
-// program wrote on it. It also must if this item took the value, or an item did that
-// sorts between before and target: an item that showed the sum lost it to such a one.
+// Hides reports whether the sum must go off an item that lost its unique value: the engine looked at it, another program wrote on it,
+// or this item, or one that sorts between before and target, took the value.
 func (ru *Rollup) Hides(before, target change.Key) bool {
 	return ru.Seen[target] != nil || ru.Wrote[target] || slices.ContainsFunc(ru.Relocated, func(moved change.Key) bool {
 		return moved == target || moved.String() >= before.String() && moved.String() < target.String()
@@ -68,9 +65,7 @@ func (pl *Changes) AddRollups(mv *Move, first int) {
 	}
 }
 
-// OrderedMap holds the parts of one kind that a batch asks for, each under what it is
-// about, in the order in which they were first asked for. A map would hand them
-// out in another order every time, and no run could be done over as it was.
+// OrderedMap holds parts of one kind in the order in which they were first asked for: Go's maps would change it with every run.
 type OrderedMap[K comparable, P any] struct {
 	parts map[K]*P
 	order []K

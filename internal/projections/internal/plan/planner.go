@@ -10,11 +10,9 @@ import (
 
 // Planner turns records into intended changes, without any I/O.
 //
-// Each record is classified by itself; runs of one item's records are then
-// taken together. A run is dropped only if every record of it can be dropped,
-// the ledger moves to the position of the last one that changed effects, and roll-up targets
-// and old parents are taken from all images: judging a run by its first and
-// last image alone loses work (docs/architecture.md, "Compaction").
+// Each record is classified by itself, then runs of one item's records are taken together: a run is dropped only if all of it can be,
+// and roll-up targets and old parents come from all images. To judge a run by its first and last image alone loses work
+// (docs/architecture.md, "Compaction").
 type Planner struct {
 	*Bindings
 	Incarnation string

@@ -14,7 +14,6 @@ type Scope uint8
 // The scopes.
 const (
 	// Sources is what seeding needs: the item's effects, and what it takes from others.
-	// Every source of an item that rules make comes by itself.
 	Sources Scope = iota
 	// Itself also shows what is displayed on the item, heals it where rules made it,
 	// and takes off what retired rules left: for items that all come by.
@@ -23,8 +22,7 @@ const (
 	Everything
 )
 
-// Late is what records tell of an item that is rederived instead of having them
-// applied: because they come late, or cannot be read.
+// Late is what records tell of an item that is rederived because they come late, or cannot be read.
 type Late struct {
 	Position change.Position         // of the last of them; zero if none is known
 	Touched  []GroupRef              // aggregates that their images name
@@ -100,9 +98,8 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 	return mv
 }
 
-// raise takes the entry to the position of a record that is not applied, even if
-// the effects stay: the item was read after that record, which an earlier one that
-// is still to come must not undo.
+// raise takes the entry to the position of a record that is not applied, even if the effects stay: the item was read after it, and an
+// earlier record that is still to come must not undo that.
 func (p *Planner) raise(mv *Move, ent *Entry) {
 	to := stamp.VersionAt(p.Epoch, mv.Late.Position)
 	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {

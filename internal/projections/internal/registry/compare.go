@@ -19,8 +19,7 @@ import (
 // WhatChanges is what becomes of one rule under another rule file.
 type WhatChanges string
 
-// What can become of a rule. Those that are retiring are changed or removed
-// already, and what they wrote is still to be taken back.
+// What can become of a rule. Retiring: changed or removed already, and what it wrote is still to be taken back.
 const (
 	RuleUnchanged WhatChanges = "unchanged"
 	RuleRenamed   WhatChanges = "renamed"
@@ -58,8 +57,7 @@ func (c *Comparison) Idle() bool {
 	})
 }
 
-// Compare says what a rule file would change against the rules in force. It writes
-// nothing. Where there is no state table, or nothing in it, every rule is new.
+// Compare says what a rule file would change. It writes nothing. Without a registry, every rule is new.
 func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison, error) {
 	found := &Comparison{StateTable: rd.StateTable}
 	own, known, err := Read(ctx, rd)
@@ -120,9 +118,8 @@ func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule) RuleChan
 	return c
 }
 
-// CheckTable compares the rule file's keys with those of the table that it is for,
-// as Open does: names, types, and templates that must give a number. The error is
-// a *table.SetupError or a *rules.Problems.
+// CheckTable compares the rule file's keys with a table's: names, types, and templates that must give a number. The error is a
+// *table.SetupError or a *rules.Problems.
 func CheckTable(t *ddb.TableDescription, set *rules.Set) error {
 	return checkKeys(aws.ToString(t.TableName), table.SchemaOf(t), set)
 }

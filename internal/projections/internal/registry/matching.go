@@ -25,8 +25,7 @@ type Matched struct {
 	Retire         []string // ids of rules in force that are not in the file any more, sorted
 }
 
-// Match finds each rule of the file among those in force that mean the same. One that
-// has its name comes first; any other means that the rule was renamed.
+// Match finds each rule of the file among those in force that mean the same: by name first; any other was renamed.
 func Match(set *rules.Set, known map[string]state.Rule) Matched {
 	m := Matched{IDs: map[*rules.Rule]string{}}
 	left := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
@@ -83,9 +82,8 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	return more
 }
 
-// FreeID returns an id that is not taken, and takes it: a digest of the rule's name. So a new state table gives the same
-// rules the same ids. If the id is taken or begins with a hyphen, FreeID digests the name with a number behind it. The
-// id is short because the name of every stamp holds it. It begins with no hyphen because commands take it as an argument.
+// FreeID takes an id that is not taken: a digest of the name, so that new state tables agree, or of the name and a number. It is short as
+// every stamp's name holds it. It begins with no hyphen as commands take it as an argument.
 func FreeID(name string, taken map[string]bool) string {
 	for n := 1; ; n++ {
 		text := name
@@ -99,10 +97,7 @@ func FreeID(name string, taken map[string]bool) string {
 	}
 }
 
-const (
-	idDigitsMin         = 2
-	triesWithEachLength = 32
-)
+const idDigitsMin, triesWithEachLength = 2, 32
 
 // FreeName takes a name that is not taken yet: this one, or the first with a number behind it.
 func FreeName(name string, taken map[string]bool) string {
@@ -114,8 +109,7 @@ func FreeName(name string, taken map[string]bool) string {
 	return free
 }
 
-// Former rules are compiled again from the file that registered them, which the
-// registry keeps: a worker that takes back what a rule wrote must know what that was.
+// Former rules are compiled again from their files in the registry: a worker that takes back what a rule wrote must know what that was.
 
 // textName names a rule file in the registry by what it says: the same text is always under the same key.
 func textName(text string) string {
@@ -142,23 +136,18 @@ func ReadFormers(ctx context.Context, rd *table.Reader, set *rules.Set, m Matche
 				Remedy:  "restore the rows of the registry from a backup, or start over (docs/state-table.md)",
 			}
 		}
-		formers = append(formers, newFormer(r, id, item))
+		b := plan.NewFormer(r, id)
+		if r.ByUnique {
+			b.Locator = cmp.Or(item.Locator, r.Target.Name)
+		}
+		b.Retired.Store(item.State == state.Retired)
+		b.Cleaned.Store(item.Cleaned)
+		formers = append(formers, b)
 	}
 	return formers, nil
 }
 
-func newFormer(r *rules.Rule, id string, item state.Rule) *plan.Binding {
-	b := plan.NewFormer(r, id)
-	if r.ByUnique {
-		b.Locator = cmp.Or(item.Locator, r.Target.Name)
-	}
-	b.Retired.Store(item.State == state.Retired)
-	b.Cleaned.Store(item.Cleaned)
-	return b
-}
-
-// compileRegistered compiles registered rules from the files that are kept of
-// them. One whose file is not kept, or cannot be read by this version, is missing.
+// compileRegistered compiles registered rules from their files. One whose file is missing or unreadable is missing.
 func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule,
 	ids []string) (map[string]*rules.Rule, error) {
 	keys := make([]table.Key, len(ids))
@@ -192,15 +181,16 @@ func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind
 	return compiled, nil
 }
 
-// ruleOf is the registered rule in the set that it came from: a file has no two
-// rules that mean the same, and a name may have changed since.
+// ruleOf is the registered rule in its set: no two mean the same, and a name may have changed since.
 func ruleOf(set *rules.Set, item state.Rule) *rules.Rule {
-	i := slices.IndexFunc(set.Rules, func(r *rules.Rule) bool { return r.Fingerprint == item.Fingerprint })
-	if i < 0 {
-		i = slices.IndexFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == item.Name })
+	var named *rules.Rule
+	for _, r := range set.Rules {
+		if r.Fingerprint == item.Fingerprint {
+			return r
+		}
+		if r.Name == item.Name {
+			named = r
+		}
 	}
-	if i < 0 {
-		return nil
-	}
-	return set.Rules[i]
+	return named
 }

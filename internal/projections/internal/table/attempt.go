@@ -36,8 +36,7 @@ func Attempt[T any](ctx context.Context, rd *Reader, doing string, f func() (T, 
 	return out, nil
 }
 
-// roundsMax bounds how often work that loses to other writers begins anew, before the
-// batch is given back to its driver.
+// roundsMax bounds the rounds in vain, before the batch is given back to its driver.
 const roundsMax = 40
 
 // errTooContended is returned for work that kept losing to others; the driver tries it again.
@@ -61,9 +60,8 @@ func FinishedIf(written bool) Round {
 	return Lost
 }
 
-// Contend does work that other writers may undo between its reads and its writes, round
-// by round until it is finished or fails. After roundsMax rounds in vain it
-// returns errTooContended.
+// Contend does work that other writers may undo between its reads and writes, round by round until it is finished or fails, or returns
+// errTooContended after roundsMax rounds in vain.
 func Contend(ctx context.Context, doing string, work func() (Round, error)) error {
 	for vain := 0; vain < roundsMax; vain++ {
 		if vain > 2 {
