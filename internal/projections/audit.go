@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
+	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -28,13 +31,11 @@ type AuditConfig struct {
 	Rules      *rules.Set
 	Names      []string // of the rules to judge; none: all
 
-	// Ahead judges the rules as if they were in force: those that the registry does
-	// not know have derived nothing yet. Without it such a rule is a *SetupError.
+	// Ahead judges the rules as if they were in force. Without it a rule that the registry does not know is a *SetupError.
 	Ahead bool
 }
 
-// Audit compares what is derived in a table with what the items ask for. It
-// reads only; Mend writes under the same guards as the engine. It is safe for concurrent use.
+// Audit compares what is derived with what the items ask for. It reads only, but for Mend. It is safe for concurrent use.
 type Audit struct {
 	planner *plan.Planner
 	tables  *table.Tables
@@ -52,10 +53,10 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, err
 	}
 	known, err := a.readForAudit(ctx, tableID, cfg.Ahead)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = a.bind(ctx, cfg, known)
 	}
-	if err := a.bind(ctx, cfg, known); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	shown, err := a.readShown(ctx, cfg.Ahead)
@@ -67,17 +68,15 @@ func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 			return nil, fmt.Errorf("there is no rule %q in the rule file", name)
 		}
 	}
-	wanted := func(b *plan.Binding) bool { return len(cfg.Names) == 0 || slices.Contains(cfg.Names, b.Rule.Name) }
+	all := len(cfg.Names) == 0
 	a.audited = &auditing.Table{Tables: ts, Auditor: audit.New(a.planner, audit.Scope{
-		Rules:   func(b *plan.Binding) bool { return wanted(b) && b.Live.Load() },
-		Shown:   shown,
-		Formers: len(cfg.Names) == 0,
+		Rules: func(b *plan.Binding) bool { return (all || slices.Contains(cfg.Names, b.Rule.Name)) && b.Live.Load() },
+		Shown: shown, Formers: all,
 	})}
 	return a, nil
 }
 
-// readShown tells which live rules' sums are shown everywhere: not those that a
-// scan has still to show.
+// readShown tells which live rules' sums are shown everywhere: not those that a scan has still to show.
 func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
 	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
@@ -87,8 +86,7 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 		return nil, err
 	}
 	showing := func(b *plan.Binding) bool {
-		sums := b.Rule.Displays()
-		return sums && b.Live.Load() && cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule)
+		return b.Rule.Displays() && b.Live.Load() && cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule)
 	}
 	for _, r := range a.planner.Set.Rules {
 		if showing(a.planner.Of(r)) {
@@ -123,8 +121,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	return known, registry.CheckOwner(a.tables, own, tableID)
 }
 
-// bind binds the rules to what the registry knows of them, and looks up former
-// ones. Of rules that are not in force yet it makes what they will be.
+// bind binds the rules to what the registry knows of them. Rules that are not in force yet it binds as they will be.
 func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
 	m := registry.Match(cfg.Rules, known)
 	if !cfg.Ahead && len(m.Retire) > 0 {
@@ -170,14 +167,15 @@ func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]stat
 	return nil
 }
 
-// Waiting names the rules that are still being brought into force, or taken back:
-// they, or their aggregates, are not judged.
+// Waiting names the rules that are not judged, or whose aggregates are not: they are being brought into force, or taken back.
 func (a *Audit) Waiting() []string { return a.waiting }
 
 // Facts are what an item of the user's table says of what is derived.
 func (a *Audit) Facts(item change.Item, emit func(drift.Fact)) {
 	key := a.planner.Set.Table.KeyOf(item)
-	a.seen.item(a.planner, key, item)
+	a.seen.mu.Lock()
+	a.planner.SeeItem(&a.seen.items, key, item)
+	a.seen.mu.Unlock()
 	a.audited.Facts(key, item, emit)
 }
 
@@ -189,14 +187,24 @@ func (a *Audit) Combine(about string, tag byte, x, y string) (string, bool) {
 	return a.audited.Combine(about, tag, x, y)
 }
 
+// Concerns are the tokens of all that a record may be the cause of.
+func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audited.Concerns(rec, emit) }
+
+// Operations reads how often each aggregate was changed. If that stays the same, nothing was added or taken away.
+func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
+	return a.audited.Operations(ctx, suspects)
+}
+
+// Mend mends what rederiving an item cannot mend. It reports false if another writer has changed it since it was read.
+func (a *Audit) Mend(ctx context.Context, r drift.Reading) (bool, error) {
+	return a.audited.Mend(ctx, r)
+}
+
 // Judge takes facts in their order, and tells emit what is suspect. The second function ends it.
 func (a *Audit) Judge(emit func(drift.Suspect)) (add func(drift.Fact), end func()) {
 	j := a.audited.Judge(emit, a.addPointed)
 	return j.Add, j.End
 }
-
-// Concerns are the tokens of all that a record may be the cause of.
-func (a *Audit) Concerns(rec *change.Record, emit func(token string)) { a.audited.Concerns(rec, emit) }
 
 // Contributions are what a row of the ledger adds to aggregates.
 func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
@@ -208,29 +216,105 @@ func (a *Audit) AddAmounts(x, y string) string {
 	return audit.ParseAmount(x).Add(audit.ParseAmount(y)).String()
 }
 
-// Read reads suspects anew, consistently, and judges each by what is there now. Sums, and
-// what displays them, are for ReadSums.
+// Read reads suspects anew, consistently, and judges each by what is there now. Sums are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	return a.audited.Read(ctx, suspects, auditing.Sums{})
 }
 
-// ReadSums reads aggregates, and what displays them, anew. want says what the
-// sum of the ledger entries is, if it is known; otherwise what the accumulators
-// hold is taken for right. An aggregate whose count of operations is not the one
-// given in before any more is Waiting: what want says of it is of no use.
+// ReadSums reads aggregates, and what displays them, anew. want is the sum of the ledger entries, if known; otherwise the
+// accumulators are right. An aggregate whose operations are not those in before any more is Waiting.
 func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading,
 	error) {
 	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
 }
 
-// Operations reads how often each aggregate was changed. Where it stands still, nothing
-// was added or taken away.
-func (a *Audit) Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error) {
-	return a.audited.Operations(ctx, suspects)
+// auditSeen collects what an audit reports beside drift: items by entity, and missing targets at which sources point.
+type auditSeen struct {
+	mu      sync.Mutex
+	items   plan.Seen
+	targets map[string]*auditTargets // by rule id
 }
 
-// Mend mends what rederiving an item cannot mend: what only the engine knows. It reports
-// false if another writer has changed it since it was read.
-func (a *Audit) Mend(ctx context.Context, r drift.Reading) (bool, error) {
-	return a.audited.Mend(ctx, r)
+// auditTargets are the missing targets of one rule. All are counted, and the first of them held.
+type auditTargets struct {
+	MissingTargets                  // without examples
+	held           map[string]int64 // sources of each
+}
+
+// Matches counts the items that the audit has looked at, by their entities.
+func (a *Audit) Matches() Matches {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	return sightings.MatchesOf(a.planner.Set, a.seen.items, plan.Seen{})
+}
+
+// addPointed adds a target at which sources point.
+func (a *Audit) addPointed(p audit.Pointed) {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	if a.seen.targets == nil {
+		a.seen.targets = map[string]*auditTargets{}
+	}
+	t := a.seen.targets[p.Rule]
+	if t == nil {
+		r := a.planner.ByID(p.Rule).Rule
+		t = &auditTargets{MissingTargets{Rule: r.Name, Entity: sightings.TargetEntity(r).Name, All: true}, map[string]int64{}}
+		if r.ByUnique {
+			t.Unique = r.Target.Unique
+		}
+		a.seen.targets[p.Rule] = t
+	}
+	if p.Exists {
+		t.All = false
+		return
+	}
+	t.Targets, t.Sources = t.Targets+1, t.Sources+p.Sources
+	if len(t.held) < sightings.TargetsHeld(len(a.planner.Set.Rules)) {
+		t.held[p.Target] = p.Sources
+	}
+}
+
+// LookForTargets returns the missing targets by rule. It looks at about a thousand of each again: some may have come since.
+func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
+	a.seen.mu.Lock()
+	defer a.seen.mu.Unlock()
+	var all []MissingTargets
+	for id, t := range a.seen.targets {
+		b := a.planner.ByID(id)
+		if t.Targets > 0 && !b.Rule.ByUnique {
+			if err := a.lookAgain(ctx, b, t); err != nil {
+				return nil, err
+			}
+		}
+		if t.Targets == 0 {
+			continue
+		}
+		m := t.MissingTargets
+		m.Examples = slices.Sorted(maps.Keys(t.held))
+		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
+		for i := 0; i < len(m.Examples) && m.OtherCase == nil && !b.Rule.ByUnique; i++ {
+			var err error
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, m.Examples[i]); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, m)
+	}
+	sightings.SortMissing(all)
+	return all, nil
+}
+
+// lookAgain takes targets out that exist by now.
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets) error {
+	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, slices.Sorted(maps.Keys(t.held)))
+	if err != nil {
+		return err
+	}
+	for target, exists := range there {
+		if exists {
+			t.All, t.Targets, t.Sources = false, t.Targets-1, t.Sources-t.held[target]
+			delete(t.held, target)
+		}
+	}
+	return nil
 }

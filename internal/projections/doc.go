@@ -5,7 +5,7 @@
 // changes out. This package is the writing half, which applies them in their order.
 // Package ledger moves the ledger entries. Each kind of rule applies its own part
 // (internal/kinds): a copy rule writes on children, a mirror rule heals its items,
-// and a rule that adds up shows its totals when rollup.go says so. Process is for
+// and a rule that adds up shows its totals when process.go says so. Process is for
 // drivers that follow a stream; Rederive is for seeding, retries and repair.
 //
 // Below it, in internal, requests are sent by package table, rows of the state

@@ -5,6 +5,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -40,8 +41,7 @@ type (
 	RecordedMissing   = state.RecordedMissing
 )
 
-// What can become of a rule under another rule file. Those that are retiring are changed or
-// removed already, and what they wrote is still to be taken back.
+// What can become of a rule under another rule file.
 const (
 	RuleUnchanged = registry.RuleUnchanged
 	RuleRenamed   = registry.RuleRenamed
@@ -52,9 +52,7 @@ const (
 	RuleRetiring  = registry.RuleRetiring
 )
 
-// ErrEpochMoved is returned by Process when another process has registered
-// newer rules. The records are not done; the process must stop and be started
-// again with the new rule file.
+// ErrEpochMoved is returned by Process when another process has registered newer rules: see registry.ErrEpochMoved.
 var ErrEpochMoved = registry.ErrEpochMoved
 
 // Compare says what a rule file would change against the rules in force. It writes
@@ -63,7 +61,8 @@ func Compare(ctx context.Context, client InspectClient, stateTable string, set *
 	return registry.Compare(ctx, table.NewReader(client, stateTable), set)
 }
 
-// CheckTable compares the rule file's keys with those of the table that it is for,
-// as Open does: names, types, and templates that must give a number. The error is
-// a *SetupError or a *rules.Problems.
+// CheckTable compares the rule file's keys with a table's, as Open does. The error is a *SetupError or a *rules.Problems.
 func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry.CheckTable(t, set) }
+
+// Kinds are the kinds of rules that the engine derives. rules.Load is given them.
+var Kinds = kinds.All

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
+	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/ledger"
@@ -19,14 +23,13 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/sweep"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
 const (
-	// healsMaxDefault bounds how often the engine corrects one rule's attributes on
-	// one item within healWindow. It is far above what an application's own
-	// whole-item puts cause, batch by batch, and far below what two programs
-	// that answer each other reach.
+	// healsMaxDefault is far above what an application's own whole-item puts cause, and far below what two programs that answer
+	// each other reach.
 	healsMaxDefault = 300
 
 	// batchMinDefault is how many writes of targets go out in batches: fewer take no longer side by side.
@@ -81,7 +84,6 @@ type Engine struct {
 }
 
 func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error) {
-	cfg.StateTable = stateTableOf(cfg.Table, cfg.StateTable)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.FanOutMax = cmp.Or(cfg.FanOutMax, fanOutMaxDefault)
 	cfg.RangesMin = cmp.Or(cfg.RangesMin, rangesMinDefault)
@@ -96,7 +98,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	if cfg.TaskKept == nil {
 		cfg.TaskKept = func() {}
 	}
-	ts := table.New(cfg.Client, cfg.Table, cfg.StateTable)
+	ts := table.New(cfg.Client, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
 	ts.Logger, ts.BatchMin, ts.Budget = cfg.Logger, cfg.BatchMin, pace.NewBudget(cfg.Budget)
 	e := &Engine{
 		ruleReader: ruleReader{reader: ts.Reader}, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
@@ -126,11 +128,8 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 func stateTableOf(name, given string) string { return cmp.Or(given, name+"-dynamill") }
 
 func workerSuffix(worker string) int {
-	if worker == "" {
-		worker = state.NewID()
-	}
 	h := fnv.New32a()
-	h.Write([]byte(worker))
+	h.Write([]byte(cmp.Or(worker, state.NewID())))
 	return int(h.Sum32() & 0x7fffffff)
 }
 
@@ -149,24 +148,124 @@ func (e *Engine) Stats() Stats {
 	}
 }
 
-// slots hands every Process call under way a number of its own, so that calls
-// at the same time write to different suffixes of an accumulator.
+// slots hands every Process call under way a number of its own, so that they write to different accumulators.
 type slots struct{ taken atomic.Uint64 }
 
 func (s *slots) take() (slot int, release func()) {
 	for {
 		taken := s.taken.Load()
-		for slot = range 64 {
-			if taken&(1<<slot) == 0 {
-				break
-			}
+		slot = bits.TrailingZeros64(^taken)
+		if slot == 64 { // all are taken: share one
+			return slot - 1, func() {}
 		}
-		bit := uint64(1) << slot
-		if taken&bit != 0 { // all 64 are taken: share one
-			return slot, func() {}
-		}
-		if s.taken.CompareAndSwap(taken, taken|bit) {
+		if bit := uint64(1) << slot; s.taken.CompareAndSwap(taken, taken|bit) {
 			return slot, func() { s.taken.And(^bit) }
 		}
 	}
+}
+
+// AnyEpoch agrees to a change of whatever rules are in force.
+const AnyEpoch = registry.AnyEpoch
+
+// Open describes the table, creates the state table if it is missing, and registers
+// new rules. It returns a *SetupError if the surroundings are not as they must be, a
+// *RulesChangedError if the file changes or removes rules in force, and a
+// *rules.Problems if templates do not suit the table's keys.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	return open(ctx, cfg, registry.Options{})
+}
+
+// OpenChanging is Open, and has the rules that the file changes or removes retire. The caller agreed to the Comparison of
+// agreedEpoch, 0 for none. If other rules are in force by now, it returns a *RulesChangedError.
+func OpenChanging(ctx context.Context, cfg Config, agreedEpoch int) (*Engine, error) {
+	return open(ctx, cfg, registry.Options{AgreedEpoch: agreedEpoch})
+}
+
+// OpenAttached creates and registers nothing. If the state table does not know all the rules, it returns an error of Open.
+func OpenAttached(ctx context.Context, cfg Config) (*Engine, error) {
+	return open(ctx, cfg, registry.Options{Attach: true})
+}
+
+// The background work that waits for the budget, as `status` and metrics name it.
+const (
+	fanOuts = "fan-outs"
+	seeds   = "seeding"
+	replays = "replay"
+	repairs = "repairs"
+)
+
+// itemUnits is about what it takes to rederive an item of which effects change.
+const itemUnits = 10
+
+// background returns the engine as some background work uses it: what it writes is charged to the budget as that work's.
+func (e *Engine) background(work string) *Engine {
+	other := *e
+	other.connect(e.tables.For(work), *e.host)
+	return &other
+}
+
+// connect gives the engine its tables, and what writes to them.
+func (e *Engine) connect(ts *table.Tables, h host.Host) {
+	e.tables, e.host = ts, &h
+	h.Tables, h.Targets = ts, &target.Writer{Tables: ts, ParkRefused: e.host.ParkRefused}
+	e.ledger = ledger.New(e.host, e.registry.RaiseEpochAbove)
+	h.Ledger = e.ledger
+	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
+		return e.rederive(ctx, items, plan.Itself, nil, nil)
+	}}
+}
+
+// inPieces does background work on items, in pieces that the budget can pay.
+func (e *Engine) inPieces(ctx context.Context, keys []change.Key, do func([]change.Key) error) error {
+	for len(keys) > 0 {
+		n, end, err := e.host.BeginPiece(ctx, len(keys), itemUnits)
+		if err != nil {
+			return err
+		}
+		err = do(keys[:n])
+		if end(); err != nil {
+			return err
+		}
+		keys = keys[n:]
+	}
+	return nil
+}
+
+// Budget returns how this engine keeps to its budget.
+func (e *Engine) Budget() BudgetStats { return e.host.BudgetStats() }
+
+// engineRule stands for writes that serve no rule alone.
+const engineRule = "(engine)"
+
+// RuleStats returns the counts of every rule, sorted by name.
+func (e *Engine) RuleStats() []RuleStats {
+	byName := map[string]RuleStats{engineRule: {Rule: engineRule}}
+	for _, r := range e.planner.Set.Rules {
+		byName[r.Name] = RuleStats{Rule: r.Name}
+	}
+	for id, counts := range e.tables.WrittenFor() {
+		name := e.ruleName(id)
+		before := byName[name] // of a former rule, or of one that has its name
+		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.Units}
+	}
+	return slices.SortedFunc(maps.Values(byName), func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
+}
+
+func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), engineRule) }
+
+// Matches counts the items and records that this engine has looked at since Open, by their entities.
+func (e *Engine) Matches() Matches { return e.seen.Matches(e.planner.Set) }
+
+// MissingTargets returns, by rule, which targets do not exist as far as this engine knows.
+func (e *Engine) MissingTargets() []MissingTargets { return e.seen.MissingTargets() }
+
+// LookForTargets looks at targets that were missing once more, at most about a thousand a rule. Call it behind a pass or a
+// drain. whole: this process worked off every item of the table in that pass, for all rules.
+func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]MissingTargets, error) {
+	return e.seen.LookForTargets(ctx, whole)
+}
+
+// RecordMissing writes the missing targets to the state table if they changed; without atOnce at most once a minute.
+func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
+	return e.seen.RecordMissing(ctx, atOnce)
 }

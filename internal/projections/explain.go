@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -30,8 +32,7 @@ type ExplainLine struct {
 	Write  string `json:"write"`  // what the engine would write, as far as the record alone can tell
 }
 
-// Explain plans one record as Process would on a table whose rules are all
-// live and whose ledger holds what the old image says. It reads and writes nothing.
+// Explain plans one record as on a table whose rules are all live and whose ledger holds what the old image says.
 func Explain(set *rules.Set, rec change.Record) Explanation { return explain(set, rec, true) }
 
 // explain plans a record. foreign adds what mends another program's write of what the rules derive.
@@ -41,7 +42,13 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 		ids[r] = registry.FreeID(r.Name, taken) // as a new state table gives them
 	}
 	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
-	x := Explanation{Old: entityOf(set, rec.Key, rec.Old), New: entityOf(set, rec.Key, rec.New), Lines: []ExplainLine{}}
+	x := Explanation{Lines: []ExplainLine{}}
+	if old := p.MatchOf(rec.Key, rec.Old).Entity; old != nil {
+		x.Old = old.Name
+	}
+	if new := p.MatchOf(rec.Key, rec.New).Entity; new != nil {
+		x.New = new.Name
+	}
 	x.Unmatched = x.Old == "" && x.New == ""
 	pl := p.Plan([]change.Record{rec})
 	if mv := pl.Moves.Of(rec.Key); mv != nil {
@@ -58,33 +65,18 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 			x.Lines = append(x.Lines, ExplainLine{r.Name, effect, write})
 		})
 	}
-	if rec.New != nil {
-		x.Stamps = explainStamps(p, rec.New)
+	for _, b := range p.InForce {
+		if rec.New == nil {
+			break
+		}
+		if s, ok := stamp.Parse(rec.New.Lookup(b.Stamp)); ok {
+			x.Stamps = append(x.Stamps, StampLine{Attribute: b.Stamp, Rule: b.Rule.Name, Says: s.Version.Words()})
+		}
 	}
 	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
 		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
 	})
 	return x
-}
-
-// explainStamps reads the stamps on an image.
-func explainStamps(p *plan.Planner, img change.Image) (lines []StampLine) {
-	for _, b := range p.InForce {
-		if s, ok := stamp.Parse(img.Lookup(b.Stamp)); ok {
-			lines = append(lines, StampLine{Attribute: b.Stamp, Rule: b.Rule.Name, Says: s.Version.Words()})
-		}
-	}
-	return lines
-}
-
-func entityOf(set *rules.Set, key change.Key, img change.Image) string {
-	if img == nil {
-		return ""
-	}
-	if m, ok := set.Identify(key, img); ok {
-		return m.Entity.Name
-	}
-	return ""
 }
 
 func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []ExplainLine {
@@ -105,4 +97,42 @@ func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []ExplainLine
 		lines = append(lines, ExplainLine{name, "asks for " + w.What, w.Redo})
 	}
 	return lines
+}
+
+// KeyExplanation says what both tables hold of one item.
+type KeyExplanation struct {
+	Key    string        `json:"key"`
+	Exists bool          `json:"exists"`
+	Entity string        `json:"entity,omitempty"` // "" if there is no item, or it is of none
+	Made   bool          `json:"made"`             // the engine made the item
+	Stamps []StampLine   `json:"stamps"`
+	Rows   []RowLine     `json:"rows"`
+	Lines  []ExplainLine `json:"rules"` // what an insertion of the item as it is would cause
+}
+
+// RowLine is one thing that a row of the state table says.
+type RowLine = explaining.RowLine
+
+// ErrKeyImpossible is returned for a key under which the table can hold no item.
+var ErrKeyImpossible = errors.New("the table cannot hold an item under this key: a part of it is empty, too long or not UTF-8, " +
+	"or is no number although the table's is one")
+
+// ExplainKey reads what both tables hold of an item, one after another, without a scan, and writes nothing.
+func (a *Audit) ExplainKey(ctx context.Context, key change.Key) (KeyExplanation, error) {
+	key, ok := a.tables.NormalizeKey(key)
+	if !ok {
+		return KeyExplanation{}, ErrKeyImpossible
+	}
+	it, err := (&explaining.Explainer{Planner: a.planner, Reader: a.tables.Reader}).Read(ctx, key)
+	if err != nil {
+		return KeyExplanation{}, err
+	}
+	x := KeyExplanation{
+		Key: key.String(), Exists: it.Image != nil, Made: plan.IsMade(key, it.Image), Stamps: it.Stamps, Rows: it.Rows, Lines: []ExplainLine{},
+	}
+	if x.Exists {
+		asked := explain(a.planner.Set, change.Record{Key: key, New: it.Image}, false)
+		x.Entity, x.Lines = asked.New, asked.Lines
+	}
+	return x, nil
 }

@@ -23,8 +23,7 @@ import (
 
 var _ table.InspectClient = (*dynamodb.Client)(nil)
 
-// Inspection is what the state table tells by itself, whether or not anything
-// runs. Its parts are read one after the other, each consistently.
+// Inspection is what the state table tells by itself. Its parts are read one after the other, each consistently.
 type Inspection struct {
 	StateTable  string
 	Table       string // the user's, by the name that it had when the state table was made
@@ -71,8 +70,7 @@ func (i *Inspection) Live() bool {
 		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live && !r.Cleaned })
 }
 
-// Inspect reads a state table and writes nothing. It returns a *SetupError where there is
-// none, or nothing is registered in it yet (both wrap ErrUnregistered), or the registry cannot be read.
+// Inspect reads a state table and writes nothing. Without a registry it returns a *SetupError that wraps ErrUnregistered.
 func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
 	rd, found, err := beginInspection(ctx, client, stateTable)
 	if err != nil {
@@ -126,8 +124,7 @@ func unregistered(stateTable string, missing error) error {
 		Remedy: "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"}
 }
 
-// inspectRules lists the registered rules by id, and binds a name to each id:
-// all that reading tasks and parked records asks of a rule.
+// inspectRules lists the registered rules by id, and binds names to ids: all that tasks and parked records ask of a rule.
 func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
@@ -135,10 +132,8 @@ func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule 
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
 		r := InspectedRule{
-			ID: id, Name: item.Name, Fingerprint: item.Fingerprint,
-			State: item.State, Epoch: item.Epoch,
+			ID: id, Name: item.Name, Fingerprint: item.Fingerprint, State: item.State, Live: item.State == state.Live, Epoch: item.Epoch,
 		}
-		r.Live = r.State == state.Live
 		rule := &rules.Rule{Name: r.Name}
 		if r.Former = !item.InForce(); r.Former {
 			r.Cleaned = item.Cleaned
@@ -212,4 +207,39 @@ func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error)
 		return nil
 	})
 	return codes, err
+}
+
+// Origins is what a state table tells of how it came to be used.
+type Origins struct {
+	Registered bool // the registry is there
+	// FollowedWith is the lease table of the processes that followed the stream; "" if none ever did.
+	FollowedWith string
+}
+
+// ReadOrigins reads a state table and writes nothing. One that is missing or empty has no Origins.
+func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable string) (Origins, error) {
+	own, err := registry.ReadTable(ctx, table.NewReader(client, stateTable))
+	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
+		return Origins{}, nil
+	}
+	if own == nil {
+		return Origins{}, err
+	}
+	return Origins{Registered: true, FollowedWith: own.Leases}, err
+}
+
+// NoteFollowed notes the lease table of the processes that follow the stream. It must exist: a crash leaves no note without one.
+func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
+	own, err := registry.ReadTable(ctx, e.tables.Reader)
+	if err != nil || own != nil && own.Leases == leaseTable {
+		return err
+	}
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
+	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
+	noted, err := e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
+	if err == nil && !noted {
+		return registry.ErrEpochMoved
+	}
+	return err
 }

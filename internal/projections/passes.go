@@ -14,8 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Aim says what is left to do to bring the rules into force: the pass to work off
-// next, and how many are left with it; 0: nothing.
+// Aim says which pass is next to bring the rules into force, and how many are left with it; 0: nothing.
 func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
 	cursor, left, err := e.seeding.Aimed(ctx)
 	if err != nil || left == 0 {
@@ -41,9 +40,8 @@ func (e *Engine) RulesOf(text string) []string {
 	return p.RuleNames(e.planner)
 }
 
-// Work works off some items of a pass, given by key only: of a pass over the state
-// table, by pk and sk of its rows. It may be called for any items in any order, by
-// any process, and more than once. It returns ErrEpochMoved where newer rules are in force.
+// Work works off some items of a pass, given by key: rows, of a pass over the state table. It may be called in any order, by any
+// process, and more than once. It returns ErrEpochMoved where newer rules are in force.
 func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error {
 	p, err := seeding.ParsePass(text)
 	if err != nil {
@@ -84,8 +82,7 @@ func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key
 	return e.inPieces(ctx, keys, do)
 }
 
-// rederivePage rederives the items of a page that concern a pass, and counts all of them: an item
-// that the pass has no need to read is counted by its key.
+// rederivePage rederives the items of a page that concern a pass, and counts all of them, the others by their key.
 func (e *Engine) rederivePage(ctx context.Context, p seeding.Pass, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
 	seen := sightings.Page{Looked: int64(len(keys))}
 	var wanted []change.Key
@@ -104,8 +101,7 @@ func (e *Engine) rederivePage(ctx context.Context, p seeding.Pass, keys []change
 	return nil
 }
 
-// Complete ends a pass: every item that was in the table when Aim gave it has been
-// given to Work, by any process. It does nothing if another process has ended it already.
+// Complete ends a pass of which every item was given to Work, by any process, unless another process has ended it.
 func (e *Engine) Complete(ctx context.Context, text string) error {
 	return e.seeding.Complete(ctx, text)
 }

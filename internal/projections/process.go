@@ -1,18 +1,20 @@
 package projections
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// Process applies records. records[:done] are durable, roll-ups included; err
-// says why the record after them is not. Records of one item must come in
-// their order; beyond that, repetition, overlapping calls and any cut into
-// batches are harmless (promise 2).
+// Process applies records. records[:done] are durable, roll-ups included; err says why the next one is not. Records of one item
+// must come in their order; repetition, overlapping calls and any cut into batches are harmless (promise 2).
 func (e *Engine) Process(ctx context.Context, records []change.Record) (done int, err error) {
 	if len(records) == 0 {
 		return 0, nil
@@ -38,8 +40,7 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	return w.Done, w.Err
 }
 
-// work is the application of one plan. A part that fails holds up the record
-// that asked for it first, and with it every later one; the other parts go on.
+// work is the application of one plan.
 type work struct {
 	*Engine
 	*host.Run
@@ -47,9 +48,8 @@ type work struct {
 	waiting []*plan.Move // whose due marks wait only for rules that are not live
 }
 
-// apply applies the parts of a plan for so many records one after the other. Any order is correct;
-// this one saves requests: a roll-up after the moves sees all their sums, and what makes items
-// comes before what writes on them.
+// apply applies the parts of a plan for so many records. Any order is correct; this one saves requests: a roll-up after the moves
+// sees all their sums, and what makes items comes before what writes on them.
 func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
 	slot, release := e.slots.take()
 	defer release()
@@ -82,4 +82,93 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 			pl.AddRollups(mv, mv.First)
 		}
 	}
+}
+
+// rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
+func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
+	keptMarks := map[*plan.Move]bool{}
+	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
+		groups := groupsOf(family, pl)
+		for i, err := range family.RollUp(ctx, w.Run, groups, pl) {
+			if err == nil {
+				continue
+			}
+			ru, waits := pl.Rollups.Of(groups[i]), errors.Is(err, host.ErrNotLive)
+			if !waits {
+				w.Failed(ru.First, err)
+			}
+			for _, mv := range ru.Marks {
+				if waits && !slices.Contains(w.waiting, mv) {
+					w.waiting = append(w.waiting, mv)
+				}
+				keptMarks[mv] = true
+			}
+		}
+	}
+	w.clearMarks(ctx, pl, keptMarks)
+	for _, gatherer := range host.Having[host.Gatherer](Kinds) {
+		gatherer.Finish(ctx, w.Run, pl)
+	}
+}
+
+// groupsOf are the groups of a family's rules that are to be rolled up.
+func groupsOf(family host.Grouper, pl *plan.Changes) []plan.GroupRef {
+	groups := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool { return !host.SameFamily(g.Rule.Kind, family) })
+	slices.SortFunc(groups, func(a, b plan.GroupRef) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
+	})
+	return groups
+}
+
+// clearMarks clears the due marks of entries whose aggregates are all shown.
+func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*plan.Move]bool) {
+	seen := map[*plan.Move]bool{}
+	for _, ru := range pl.Rollups.All() {
+		for _, mv := range ru.Marks {
+			if seen[mv] || keptMarks[mv] {
+				continue
+			}
+			seen[mv] = true
+			w.Failed(mv.First, w.ledger.ClearDue(ctx, mv))
+		}
+	}
+}
+
+// takeOff takes what former rules, or rules of a former entity, wrote off items. If an item is again what it was, the record of this
+// write heals it.
+func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
+	for id, left := range leftovers.All() {
+		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
+	}
+}
+
+// takeOffOne judges the item anew if another writer has changed it meanwhile.
+func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
+		if left.Whole {
+			return table.Finished, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
+		}
+		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
+		if err != nil || ended != target.RaceLost || current == nil {
+			return table.Finished, err
+		}
+		left = w.planner.Again(id, left, current)
+		return table.FinishedIf(left == nil), nil
+	})
+}
+
+// takeOffNames takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
+func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
+	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
+	t.Holds(left.Last, id.Stamp)
+	for _, b := range left.Beside {
+		t.Holds(left.Last, b.Stamp)
+	}
+	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	t.TakeOff(id.Stamp)
+	for _, name := range left.Names {
+		t.Put(name, left.Back[name])
+	}
+	return t
 }

@@ -12,19 +12,16 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Rederive brings the effects of items to what their current state asks for,
-// from the items themselves. It is safe beside live records in any order: the
+// Rederive brings the effects of items to what their current state asks for. It is safe beside live records in any order: the
 // ledger entry is read before the item, and swapped only if it has not moved.
 func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
 	worker := e.background(repairs)
 	return worker.inPieces(ctx, keys, func(keys []change.Key) error { return worker.rederive(ctx, keys, plan.Everything, nil, nil) })
 }
 
-// RederiveRecords is for records that cannot be applied: their images could not be
-// read (nil), or they come so late that later ones may have been applied. It
-// rederives their items, and makes good what an attempt to apply them may have left
-// undone: it rolls up the aggregates that the images name. No earlier record of
-// these items takes effect afterwards, where positions are known (else zero).
+// RederiveRecords rederives the items of records that cannot be applied: unreadable (nil images), or so late that later ones may
+// have been applied. It rolls up the aggregates that the images name, which an attempt to apply them may have left undone.
+// No earlier record of these items takes effect afterwards, where positions are known (else zero).
 func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
 	lates := e.planner.Late(records)
 	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.tables.CanExist(k) })
@@ -36,8 +33,7 @@ func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) e
 	return e.rederive(ctx, keys, plan.Everything, lates, nil)
 }
 
-// dropForeignPosition forgets a position in a stream that is later than any of this table's:
-// the record is another table's, and its position would hide true records.
+// dropForeignPosition forgets a position of another table's stream, later than any of this table's: it would hide true records.
 func (e *Engine) dropForeignPosition(ctx context.Context, key change.Key, late *plan.Late) error {
 	if late.Position.IsZero() || e.tables.KnowsStream(late.Position) {
 		return nil
@@ -53,8 +49,7 @@ func (e *Engine) dropForeignPosition(ctx context.Context, key change.Key, late *
 	return nil
 }
 
-// rederive rederives items, with what is known of late records; nil: nothing. It notes on a page
-// what it sees; nil: nowhere.
+// rederive rederives items, with what is known of late records, and notes on a page what it sees; both may be nil.
 func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.OrderedMap[change.Key, plan.Late],
 	seen *sightings.Page) error {
 	for chunk := range slices.Chunk(keys, table.BatchGetMax) {
@@ -87,8 +82,7 @@ type rederived struct {
 	moves []*plan.Move // of every item
 }
 
-// rederiveChunk rederives a few items; again, if rules went live since it did so
-// before: what was left to their showing is then shown here.
+// rederiveChunk rederives a few items. again: rules went live since it last did; what was left to their showing is shown here.
 func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.Scope, lates *plan.OrderedMap[change.Key, plan.Late],
 	again bool) (*rederived, error) {
 	entries := make([]table.Key, len(keys))

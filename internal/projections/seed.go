@@ -12,20 +12,13 @@ import (
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
-// Seeding brings rules that are new to a table into force over all items that
-// are there already, beside the stream (promise 10). Rules that read what
-// others write are seeded after them, level by level: the items that a level's
-// rules write are in the table when the next level's scan begins. Each level
-// takes a scan that derives and, once that is complete, a scan that shows.
-// Then what former rules wrote is taken back: package seeding, and clean.go.
+// Seeding brings new rules into force over all items that are there already, beside the stream (promise 10), level by level: what a
+// level's rules write is there when the next level's scan begins. Each level takes a scan that derives, then one that shows.
 
-// seedPageMax is how many items are worked off between two places of the
-// cursor: what a restart does again, and how often progress is told.
+// seedPageMax is how many items are worked off between two places of the cursor.
 const seedPageMax = 500
 
-// Seed seeds every rule that is not live yet, resuming where a former run
-// stopped. It returns at once when there is nothing to seed. Several processes
-// may seed at the same time; they go on from each other's place.
+// Seed seeds every rule that is not live yet, from where a former run stopped. Several processes may do so at the same time.
 func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 	if progress == nil {
 		progress = func(SeedProgress) {}
@@ -67,7 +60,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 		Attributes: []string{e.tables.PartitionKey}}
 	keyOf := e.tables.KeyOf
 	if scanned.TableName == e.tables.StateTable {
-		keyOf, scanned.Attributes = stateRowKey, []string{table.PK, table.SK}
+		keyOf, scanned.Attributes = func(r table.Row) change.Key { return change.Key(table.KeyOf(r)) }, []string{table.PK, table.SK}
 	} else if e.tables.SortKey != "" {
 		scanned.Attributes = append(scanned.Attributes, e.tables.SortKey)
 	}
@@ -94,9 +87,4 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 			return err
 		}
 	}
-}
-
-// stateRowKey is the key of a row of the state table, as drivers are given it.
-func stateRowKey(r table.Row) change.Key {
-	return change.Key{Partition: table.TextOf(r[table.PK]), Sort: table.TextOf(r[table.SK])}
 }

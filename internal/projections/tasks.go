@@ -15,21 +15,16 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// fanOutMaxDefault is how many children a fan-out writes before the rest becomes a
-// task, and how many a task writes between two places of its cursor: what a crash
-// does again.
+// fanOutMaxDefault is how many children a fan-out writes before the rest becomes a task, and a task between two saved places.
 const fanOutMaxDefault = 1000
 
-// rangesMinDefault is how many children of a fan-out one worker looks at. Those behind them are cut into ranges, each a
-// quarter as large, which all workers take side by side.
+// rangesMinDefault: the children behind so many are cut into ranges, each a quarter as large, which all workers take side by side.
 const rangesMinDefault = 10_000
 
-// heldPause is how long a worker waits that finds only tasks which other workers hold. A worker that waits for its budget
-// leaves a task to others for as long.
+// heldPause is how long a worker waits that finds only held tasks, or leaves tasks to others while it waits for its budget.
 const heldPause = time.Second
 
-// listedAgain is the part of the tasks of which a worker works off a piece until it lists them again: some of the
-// others have moved by then.
+// listedAgain: a worker works off a piece of this part of the tasks, then lists them again, as others have moved.
 const listedAgain = 4
 
 // readTasks reads the tasks of the rules that this engine knows, former ones among them.
@@ -48,8 +43,8 @@ func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
 	return tasks, err
 }
 
-// workPiece works off the next piece of a task. A task of which no rule in force asks for anything ends.
-// all are the tasks among which it was found; it keeps up how many children each has looked at.
+// workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was
+// found, it keeps up how many children each has looked at.
 func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) error {
 	if t.Torn != nil {
 		return t.Torn
@@ -88,15 +83,12 @@ func isDue(t state.Task, all []state.Task) bool {
 	return !t.Done || !slices.ContainsFunc(all, func(o state.Task) bool { return o.Range > 0 && o.IsOfFanOut(t) })
 }
 
-// TasksFound rises whenever WorkTasks finds a task. If it stays the same during a call, no worker that
-// this call could see has written to a child.
+// TasksFound rises whenever WorkTasks finds a task: if it stays the same during a call, no worker has written to a child meanwhile.
 func (e *Engine) TasksFound() int64 { return e.tasksFound.Load() }
 
-// WorkTasks works off what large fan-outs have left, piece by piece and in
-// turns, until nothing is left, and returns how many pieces it did. It may be
-// stopped by its context at any time, run in several processes, and beside
-// records: what a crash leaves, a later call takes up, at the latest after state.TaskTerm. While other workers
-// hold all tasks that are left, it waits for them. A task that fails holds up no other one; the error says which failed.
+// WorkTasks works off what large fan-outs have left, piece by piece, and returns how many pieces it did. It may be stopped at any
+// time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits for other workers
+// that hold all tasks that are left. A task that fails holds up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }

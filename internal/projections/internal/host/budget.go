@@ -16,8 +16,8 @@ const (
 	reportEvery = 10 * time.Second
 )
 
-// FanOutNow is how many children a fan-out writes at once. For a record of the stream that is as many as the budget can pay at
-// this moment. Background work has waited for its piece, and need not leave the children to a task.
+// FanOutNow is how many children a fan-out writes at once: for a record as many as the budget can pay at this moment; background
+// work has waited for its piece already.
 func (h *Host) FanOutNow() int {
 	if h.Tables.Work != "" {
 		return h.FanOutMax
@@ -25,8 +25,7 @@ func (h *Host) FanOutNow() int {
 	return max(h.Tables.Budget.Left(h.FanOutMax), min(fanOutMin, h.FanOutMax))
 }
 
-// BeginPiece waits until the budget allows for a piece of the host's background work. It returns how many of some things
-// the piece is of, at about so many units each. The caller calls end behind the piece.
+// BeginPiece waits until the budget allows for a piece of background work, of n of the things. The caller calls end behind it.
 func (h *Host) BeginPiece(ctx context.Context, things, unitsEach int) (n int, end func(), err error) {
 	n, end, err = h.Tables.Budget.Begin(ctx, h.Tables.Work, things, unitsEach)
 	if err == nil && h.Tables.Budget.ReportDue(reportEvery) {

@@ -3,7 +3,10 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -13,20 +16,13 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// A target is contested while two or more items claim it: sources of one item that a rule makes,
-// or items with one unique value. A contested target has a row among the parked
-// records, and its set (the claims, or the locator) has the attribute `listed`.
-//
-// Every change of a set is followed by a derivation or a roll-up, which reads the set
-// anyway. That reader compares the number of claimants with `listed`. If they differ, it
-// writes row and attribute in one transaction, on condition that the set did not change
-// since it was read. While no rule of a locator is live, the worker reads it for this alone.
-// If the set did change, the worker that changed it reads it again
-// later. So an uncontested target costs nothing, and no late worker leaves a stale row
-// (docs/adr/0017-contention-is-listed.md).
+// A target is contested while two or more items claim it. It then has a row among the parked records, and its set the attribute `listed`.
+// Every change of a set is followed by a derivation or a roll-up, which reads the set anyway. If `listed` does not fit the number of
+// claimants, that reader writes row and attribute in one transaction, on condition that the set did not change since it was read. If it
+// did, the worker that changed it reads it again later. So an uncontested target costs nothing, and no late worker leaves a stale row
+// (docs/adr/0017-contention-is-listed.md). While no rule of a locator is live, the worker reads it for this alone.
 
-// UpdateContentionList adds a contested target to the list, and removes one that is contested no longer.
-// set is the target's set as it was read. It logs a contested target at most once an hour.
+// UpdateContentionList lists a contested target, and unlists another, by its set as it was read. It logs one at most once an hour.
 func (h *Host) UpdateContentionList(ctx context.Context, t audit.ContestedTarget, set state.Set) error {
 	contested := len(set.Sources) > 1
 	if contested {
@@ -81,8 +77,7 @@ func (h *Host) listingWrite(t audit.ContestedTarget, contested bool) ddb.Transac
 	return h.Tables.PutPart(r, "", table.NewExpression())
 }
 
-// listedWrite notes in a set that its target is listed, or that it is not, provided
-// that the set did not change since it was read.
+// listedWrite notes in a set whether its target is listed, provided that the set did not change since it was read.
 func (h *Host) listedWrite(t audit.ContestedTarget, set state.Set, contested bool) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	update := "REMOVE " + c.Name("listed")
@@ -122,4 +117,54 @@ func contentionRemedy(t audit.ContestedTarget) string {
 		return "give each of the others a value of its own, or delete them"
 	}
 	return "delete the others, or change them so that each asks for an item of its own"
+}
+
+const (
+	// contentionLogEvery is how long a process stays silent about a contested target that it has logged.
+	contentionLogEvery = time.Hour
+	// contentionLogMax bounds how many targets a process logs, and remembers, in that time.
+	contentionLogMax = 1_000
+)
+
+// contentionLog decides which contested targets a process logs: each at most once an hour. It is safe for concurrent use.
+type contentionLog struct {
+	mu     sync.Mutex
+	since  time.Time       // the hour's begin
+	logged map[string]bool // the ids of the rows of targets logged in it
+	full   bool            // that further targets are contested is logged
+}
+
+// admit says whether to log a contested target now, or that there are more than are logged.
+func (l *contentionLog) admit(id string, now time.Time) (target, others bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.logged == nil || now.Sub(l.since) >= contentionLogEvery {
+		l.since, l.logged, l.full = now, map[string]bool{}, false
+	}
+	switch {
+	case l.logged[id] || l.full:
+		return false, false
+	case len(l.logged) >= contentionLogMax:
+		l.full = true
+		return false, true
+	}
+	l.logged[id] = true
+	return true, false
+}
+
+// logContention logs that several items claim one target, and which of them wins.
+func (h *Host) logContention(ctx context.Context, t audit.ContestedTarget, claimants []string) {
+	switch target, others := h.contentions.admit(t.RowID(), h.Now()); {
+	case target:
+		what := slog.String("target", t.Target.String())
+		if t.Value != "" {
+			what = slog.String("value", t.Value)
+		}
+		h.Logger.WarnContext(ctx, "several items claim one target; the smallest key wins", "rule", h.Planner.NameOf(t.ID), what,
+			"claimants", len(claimants), "among_them", claimantsText(claimants), "winner", claimants[0],
+			"remedy", contentionRemedy(t), "code", t.Code())
+	case others:
+		h.Logger.WarnContext(ctx, "further targets are contested, and not logged before the hour is over: `dynamill parked list` shows them all",
+			"logged", contentionLogMax)
+	}
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// TombstoneTTL is how long the state table remembers an item without effects, or a parent
-// without children. Streams keep records for 24 hours (DynamoDB developer guide), so eight
-// days leave a week for records that were set aside.
+// TombstoneTTL is how long rows without effects or children stay. Streams keep records for 24 hours (DynamoDB developer guide):
+// eight days leave a week for records that were set aside.
 const TombstoneTTL = 8 * 24 * time.Hour
 
 // Host is one engine as the kinds of rules see it. It is safe for concurrent use.
@@ -49,8 +48,7 @@ type Counters struct {
 	Records, Relevant, Unmatched, Rollups, Children, Made, Parked, Heals, Tasks, TaskPieces atomic.Int64
 }
 
-// Run is the application of one plan. A part that fails holds up the record that asked for
-// it first, and with it every later one; the other parts go on.
+// Run is the application of one plan. A part that fails holds up the record that asked for it first, and every later one.
 type Run struct {
 	*Host
 	Suffix int // the write suffix of accumulators
@@ -60,8 +58,7 @@ type Run struct {
 	Pointing []plan.GroupRef // targets at which items were found to point, beside those of their effects
 }
 
-// Failed notes that the part first asked for by a record did not succeed. Of several
-// failures the one of the first record counts, and of that the one that was noted first.
+// Failed notes that a part did not succeed. The failure of the first record counts, and of that the one noted first.
 func (r *Run) Failed(first int, err error) {
 	if err == nil {
 		return
@@ -71,8 +68,7 @@ func (r *Run) Failed(first int, err error) {
 	}
 }
 
-// Ended notes the outcome of a part of the plan for the first record that asked for it. A
-// write that DynamoDB refuses for good parks its (item, rule) and counts as done.
+// Ended notes the outcome of a part. A write that DynamoDB refuses for good parks its (item, rule) and counts as done.
 func (r *Run) Ended(ctx context.Context, first int, b *plan.Binding, item change.Key, err error) {
 	r.Failed(first, r.ParkRefused(ctx, b, item, err))
 }

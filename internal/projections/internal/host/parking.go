@@ -14,10 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// DynamoDB refuses some writes for good: an item that would grow over 400 KB, a
-// collection over 10 GB, a number that does not fit. Such a write parks its (item,
-// rule); the neighbours and the shard go on (promise 7). The ledger judges its own
-// transactions, ParkRefused all other writes.
+// DynamoDB refuses some writes for good: an item over 400 KB, a number that does not fit. Such a write parks its (item, rule); the
+// others go on (promise 7). The ledger judges its own transactions, ParkRefused all other writes.
 
 // ParkedRow is the row that sets an (item, rule) aside.
 func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
@@ -67,17 +65,22 @@ func WriteRejected(reason string) *rules.ItemError {
 // healWindow is the time in which HealsMax corrections are allowed.
 const healWindow = 10 * time.Minute
 
-// MayHeal counts one correction of what the engine had written, if it is contested, and
-// reports whether it stays within the bound. Beyond it, another program fights for the
+// MayHeal counts one contested correction, and reports whether it stays within the bound. Beyond it another program fights for the
 // attribute: the (item, rule) is parked.
 func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, contested bool) (bool, error) {
 	if !contested {
 		return true, nil
 	}
-	n, err := h.countHeal(ctx, b, item)
+	now := h.Now()
+	c := table.NewExpression()
+	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
+	in := h.Tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
+	in.ReturnValues = ddb.ReturnValueUpdatedNew
+	out, err := h.Tables.UpdateItem(ctx, b.ID, "counting a correction", in)
 	if err != nil {
 		return false, err
 	}
+	n := table.NumberOf(out.Attributes["corrections"])
 	if n <= h.HealsMax {
 		h.Counters.Heals.Add(1)
 		return true, nil
@@ -88,18 +91,4 @@ func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, co
 	}
 	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
 		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, h.HealsMax, healWindow)})
-}
-
-// countHeal counts a correction of one rule on one item in the current window.
-func (h *Host) countHeal(ctx context.Context, b *plan.Binding, item change.Key) (int64, error) {
-	now := h.Now()
-	c := table.NewExpression()
-	update := c.Format("SET %n = %v ADD %n %v", "ttl", table.Number(now.Add(2*healWindow).Unix()), "corrections", table.Number(1))
-	in := h.Tables.StateUpdate(state.HealsKey(b, item, now.Unix()/int64(healWindow/time.Second)), update, "", c)
-	in.ReturnValues = ddb.ReturnValueUpdatedNew
-	out, err := h.Tables.UpdateItem(ctx, b.ID, "counting a correction", in)
-	if err != nil {
-		return 0, err
-	}
-	return table.NumberOf(out.Attributes["corrections"]), nil
 }

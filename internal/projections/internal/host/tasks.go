@@ -20,9 +20,8 @@ const (
 // ErrTaskMoved says that another process has worked on a task since it was read.
 var ErrTaskMoved = errors.New("another process works on this task")
 
-// HoldTask takes a task for one piece of work, so that other workers take other tasks. The work saves or ends the task,
-// which releases it, and so does an error. HoldTask returns ErrTaskMoved if another worker was faster. If the clocks of
-// two workers make both work on a task, the place counts that is saved first.
+// HoldTask takes a task for one piece of work. The work saves or ends the task, which releases it, and so does an error. If another
+// worker was faster, it returns ErrTaskMoved. If wrong clocks make two workers work on one task, the place saved first counts.
 func (h *Host) HoldTask(ctx context.Context, t state.Task, work func(context.Context, state.Task) error) error {
 	c := table.NewExpression()
 	if err := h.updateTask(ctx, "taking", t, c.Format("SET %n = %v", "until", h.taskUntil()), state.TaskIsHeldAs(c, t), c); err != nil {
@@ -40,7 +39,8 @@ func (h *Host) HoldTask(ctx context.Context, t state.Task, work func(context.Con
 	if err != nil && !errors.Is(err, ErrTaskMoved) {
 		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
-		_ = h.releaseTask(releasing, t) // otherwise the term ends
+		c := table.NewExpression()                                                                                 // whatever its place is by now
+		_ = h.updateTask(releasing, "releasing", t, c.Format("REMOVE %n", "until"), state.TaskIsOfFanOut(c, t), c) // otherwise the term ends
 	}
 	return err
 }
@@ -55,12 +55,6 @@ func (h *Host) renewTask(ctx context.Context, t state.Task) {
 
 func (h *Host) taskUntil() ddb.AttributeValue {
 	return table.Number(h.Now().Add(state.TaskTerm).Unix())
-}
-
-// releaseTask lets other workers take a task at once, whatever its place is by now.
-func (h *Host) releaseTask(ctx context.Context, t state.Task) error {
-	c := table.NewExpression()
-	return h.updateTask(ctx, "releasing", t, c.Format("REMOVE %n", "until"), state.TaskIsOfFanOut(c, t), c)
 }
 
 // SaveTask saves the place of a task, and releases it.
@@ -100,8 +94,7 @@ func (h *Host) EndTask(ctx context.Context, t state.Task) error {
 	return h.Tables.DeleteState(ctx, t.Parent.ID, "ending a fan-out of "+t.Parent.Key.String(), state.TaskKey(t), state.TaskIs(c, t), c)
 }
 
-// CutTask cuts a range off a task: the next children, up to the key end. The task goes on behind it. Both
-// happen together, so that every child is the range's or the task's.
+// CutTask cuts the next children, up to the key end, off a task, as a range, in one write: every child is the range's or the task's.
 func (h *Host) CutTask(ctx context.Context, t state.Task, end table.Row, size int) (state.Task, error) {
 	part := state.Task{Parent: t.Parent, At: t.At, Since: t.Since, Range: t.Ranges + 1, Cursor: t.Cursor, End: end, Size: size}
 	c := table.NewExpression()
@@ -115,8 +108,8 @@ func (h *Host) CutTask(ctx context.Context, t state.Task, end table.Row, size in
 	return t, err
 }
 
-// EndRange deletes a range and adds what it has found to the fan-out's own task, together, so that each range counts once.
-// If that task is gone, or is of another fan-out by now, it only deletes the range.
+// EndRange deletes a range and adds what it has found to the fan-out's own task, together: each range counts once. If that task is gone, or
+// of another fan-out by now, it only deletes the range.
 func (h *Host) EndRange(ctx context.Context, t state.Task) error {
 	own := state.Task{Parent: t.Parent}
 	deletion, c := table.NewExpression(), table.NewExpression()

@@ -34,9 +34,7 @@ func (h *Host) PartOf(mv *plan.Move, a plan.Action, v stamp.Version) Part {
 	return p
 }
 
-// locatorWrite adds or removes the item in the set of items that claim a
-// unique value, and counts the change, so that what is shown before it is
-// earlier than what is shown after.
+// locatorWrite changes the set of items that claim a unique value, and counts the change: what is shown before it is earlier.
 func (h *Host) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
 	locator, _ := plan.LocatorIn(a.Key.ID)
 	c := table.NewExpression()
@@ -50,8 +48,7 @@ func (h *Host) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem 
 	return h.Tables.UpdatePart(state.LocatorKey(locator, a.Effect.Group), update, "", c)
 }
 
-// Transact sends parts as one transaction, for their owners (see table.Tables.Transact). Once it took
-// effect, it counts and logs the actions.
+// Transact sends parts as one transaction for their owners. Once it took effect, it counts and logs the actions.
 func (h *Host) Transact(ctx context.Context, doing string, owners []string, parts []Part) error {
 	writes := make([]ddb.TransactWriteItem, len(parts))
 	for i, p := range parts {

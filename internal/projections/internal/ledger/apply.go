@@ -26,8 +26,7 @@ func (l *Ledger) Apply(ctx context.Context, moves []*plan.Move, suffix int, fail
 	}
 }
 
-// applyOnce sends one transaction for each move or pack of moves, those that write other items side by side.
-// It returns the moves that are not done. A large move goes in many steps, each of which advances it.
+// applyOnce sends one transaction for each pack, side by side, and returns the moves that are not done. Large ones it advances.
 func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int, failed func(*plan.Move, error)) (left []*plan.Move,
 	ended table.Round) {
 	var ready []*plan.Move
@@ -68,8 +67,7 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 	return left, ended
 }
 
-// divide has a move that is larger than a transaction go in steps, from the entry that
-// is really there. It reports true if nothing is left to do.
+// divide has a move that is larger than a transaction go in steps from the real entry. true: nothing is left.
 func (l *Ledger) divide(ctx context.Context, mv *plan.Move) (done bool, err error) {
 	if pack.Fits(l.Planner, mv) {
 		return false, nil
@@ -83,8 +81,7 @@ func (l *Ledger) divide(ctx context.Context, mv *plan.Move) (done bool, err erro
 	return false, nil
 }
 
-// begin has a move of a record start from the entry that is really there. It reports
-// true if nothing is left to do: the entry is as far already.
+// begin has a move of a record start from the real entry. true: nothing is left, as the entry is as far already.
 func (l *Ledger) begin(ctx context.Context, mv *plan.Move) (done bool, err error) {
 	key := state.EntryKey(mv.Key)
 	rows, err := l.Tables.ReadState(ctx, "reading the ledger entry of "+mv.Key.String(), []table.Key{key})

@@ -19,8 +19,7 @@ type Ledger struct {
 
 var _ host.Ledger = (*Ledger)(nil)
 
-// New returns the ledger of a host. It calls raiseEpochAbove for an entry that newer rules have written, and
-// returns that error.
+// New returns the ledger of a host. It returns raiseEpochAbove's error for an entry that newer rules have written.
 func New(h *host.Host, raiseEpochAbove func(context.Context, stamp.Version) error) *Ledger {
 	return &Ledger{Host: h, raiseEpochAbove: raiseEpochAbove}
 }
@@ -38,8 +37,7 @@ func (l *Ledger) Read(ctx context.Context, key change.Key) (*plan.Move, error) {
 	return l.move(ctx, key, ent, plan.Everything, plan.Late{})
 }
 
-// Entry decodes an entry that a move is to start from. One that newer rules
-// have written is not this engine's to swap: it would lose what only they ask for.
+// Entry decodes an entry that a move is to start from. One of newer rules is refused: a swap would lose what only they ask for.
 func (l *Ledger) Entry(ctx context.Context, r table.Row) (*plan.Entry, error) {
 	ent, err := state.ReadEntry(l.Planner, r)
 	if err == nil && ent != nil && ent.At >= stamp.VersionAt(l.Planner.Epoch+1, change.Position{}) {

@@ -58,8 +58,7 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 	return undone, nil
 }
 
-// replan goes on from the entry that is really there. It reports true if
-// nothing is left to do: the entry is as far already.
+// replan goes on from the real entry. true: nothing is left, as the entry is as far already.
 func (l *Ledger) replan(ctx context.Context, mv *plan.Move, actual table.Row) (bool, error) {
 	ent, err := l.Entry(ctx, actual)
 	if err != nil {
@@ -96,9 +95,8 @@ func (l *Ledger) reread(ctx context.Context, mv *plan.Move, ent *plan.Entry) (id
 	return mv.Idle(), nil
 }
 
-// narrow looks for the effect that DynamoDB refuses for good, where it does not say
-// which: moves go alone first, so that no neighbour fails with them, then in ever
-// smaller steps. A single effect that is refused is parked.
+// narrow looks for the effect that DynamoDB refuses for good: moves go alone first, so that no neighbour fails with them, then in ever
+// smaller steps. A single refused effect is parked.
 func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, suffix int) ([]*plan.Move, error) {
 	if len(moves) > 1 {
 		for _, mv := range moves {
@@ -131,9 +129,8 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, 
 	return moves, nil
 }
 
-// reject parks one effect of a move that DynamoDB refuses for good. If it refuses to
-// take the former effect back, that stays in force, as the entry says, and the
-// item's next record or a retry tries again. It reports true if nothing is left to do.
+// reject parks an effect that DynamoDB refuses for good. If it refuses to undo one, that stays in force until the item's next record or
+// a retry. true: nothing is left to do.
 func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string, suffix int) (bool, error) {
 	if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
 		return false, err
@@ -155,13 +152,11 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 	return mv.FromItem && mv.Idle(), nil
 }
 
-// suffixTriesMax bounds how many accumulators of one aggregate are tried for a
-// contribution. Each holds 38 digits for itself, so that one may hold a sum which another cannot.
+// suffixTriesMax bounds how many accumulators are tried for a contribution: one may hold a sum which another cannot.
 const suffixTriesMax = 16
 
-// tryElsewhere has a contribution that an accumulator cannot hold go to that of the next
-// write suffix, and in the end to one in which all are brought together. It reports
-// false once all that is tried, or if there is but one accumulator.
+// tryElsewhere has a contribution that an accumulator cannot hold go to the next write suffix, and in the end to one in which all are
+// brought together. false: all that is tried, or there is but one.
 func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectKey, suffix int) (bool, error) {
 	b := l.Planner.ByID(k.ID)
 	if b == nil || b.Suffixes < 2 {

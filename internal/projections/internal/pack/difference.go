@@ -5,9 +5,7 @@ package pack
 
 import "github.com/dynamill/dynamill/internal/projections/internal/plan"
 
-// Difference compares the effects in force with those asked for, and says what
-// the next transaction of a move changes beside its ledger entry. The family of each
-// rule says what its own effects write.
+// Difference says what the next transaction of a move changes beside its entry. The families say what their own effects write.
 func Difference(p *plan.Planner, mv *plan.Move) (sums []plan.Sum, rest []plan.Action) {
 	keys := mv.Keys()
 	for i, k := range keys {
@@ -50,8 +48,7 @@ func sumsOf(b *plan.Binding, k plan.EffectKey, old, new plan.Effect) (sums []pla
 	return sums
 }
 
-// located are the writes by which an item is found by another unique value. What is found by the locator of a rule
-// that is not in force is not taken back.
+// located are the writes by which an item is found by another unique value. Locators of rules not in force are left.
 func located(p *plan.Planner, k plan.EffectKey, old, new plan.Effect) (all []plan.Action) {
 	if locator, ok := plan.LocatorIn(k.ID); ok && old.Kind == plan.Located && p.Locates(locator) {
 		all = append(all, locatorAction(plan.RemoveLocator, k, old))

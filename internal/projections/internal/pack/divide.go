@@ -6,8 +6,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// smallMove is a number of effects that always fit, unless families have effects of their
-// own among them: each takes at most two actions.
+// smallMove is a number of effects that always fit, but for families' own: each takes at most two actions.
 const smallMove = plan.TransactActionsMax/2 - 1
 
 // Fits reports whether one transaction holds the whole move.
@@ -27,8 +26,7 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 	return actions < plan.TransactActionsMax && bytes <= transactBytesMax
 }
 
-// addsUp reports whether numbers hold what all effects of the move add to each aggregate. Only
-// effects under one rule can add to the same one.
+// addsUp reports whether numbers hold what the move adds to each aggregate. Only effects under one rule share one.
 func addsUp(p *plan.Planner, mv *plan.Move, keys []plan.EffectKey) bool {
 	for i := 1; i < len(keys); i++ {
 		if keys[i].ID == keys[i-1].ID {

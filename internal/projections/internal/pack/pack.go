@@ -14,8 +14,7 @@ const (
 	entryBytes = 1 << 10
 )
 
-// Pack is one transaction in the making: moves of different items, with the
-// contributions to each aggregate added up, so that every accumulator appears once.
+// Pack is one transaction in the making: moves of different items, with each aggregate's contributions added up.
 type Pack struct {
 	Moves     []*plan.Move
 	Sums      []plan.Sum
@@ -69,8 +68,7 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 	return packs
 }
 
-// cuts reports whether the moves that are near to the first of these go on in another pack, although one pack holds
-// them: then both write the same accumulator.
+// cuts reports whether moves near to the first of these go on in another pack, although one holds them: both write one accumulator.
 func (pk *Pack) cuts(all []parts) bool {
 	near := slices.IndexFunc(all, func(p parts) bool { return p.near != all[0].near })
 	if near < 0 {
@@ -79,8 +77,7 @@ func (pk *Pack) cuts(all []parts) bool {
 	return near < plan.TransactActionsMax && len(pk.Moves)+len(pk.Sums)+len(pk.exclusive)+near+1 > plan.TransactActionsMax
 }
 
-// Waves divides packs into those that may be sent at the same time: no two of them write one item. Packs that write
-// one item keep their order, but for those that only add to the same accumulators.
+// Waves divides packs into those that may be sent together: no two write one item. Others keep their order, sums aside.
 func Waves(packs []*Pack) (waves [][]*Pack) {
 	for _, pk := range packs {
 		i := len(waves)
@@ -116,8 +113,8 @@ func (pk *Pack) adds(other *Pack) bool {
 	})
 }
 
-// take adds a move, unless the transaction would grow too large, write one
-// item twice, or hold a sum that no number can hold. An empty pack takes each move that Fits, and each step of Divide.
+// take adds a move, unless the transaction would grow too large, write one item twice, or hold a sum that no number can. An empty pack
+// takes each move that Fits, and each step of Divide.
 func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 	merged, ok := merge(pk.Sums, sums)
 	if !ok {
@@ -141,8 +138,7 @@ func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 	return true
 }
 
-// merge adds sums to those of a transaction, in which each aggregate is written once. It
-// reports false if no number holds one of the results.
+// merge adds sums to those of a transaction, each aggregate once; false if no number holds a result.
 func merge(to, sums []plan.Sum) (merged []plan.Sum, ok bool) {
 	merged = slices.Clone(to)
 	for _, s := range sums {

@@ -61,8 +61,10 @@ func (bs *Bindings) NameOf(id string) string {
 
 // Former is the binding of a rule that is not in force any more; nil if there is none of this id.
 func (bs *Bindings) Former(id string) *Binding {
-	if i := slices.IndexFunc(bs.formers, func(b *Binding) bool { return b.ID == id }); i >= 0 {
-		return bs.formers[i]
+	for _, b := range bs.formers {
+		if b.ID == id {
+			return b
+		}
 	}
 	return nil
 }
@@ -87,8 +89,7 @@ func familyOf(r *rules.Rule) Family {
 // LocatorOf is what names the locators of an entity.
 func (bs *Bindings) LocatorOf(e *rules.Entity) string { return cmp.Or(bs.locators[e.Name], e.Name) }
 
-// Locate sets what names the locators of an entity, if that is not its own name:
-// locators of former rules are no more maintained, and never used again.
+// Locate sets another name for an entity's locators: those of former rules are not maintained, and never used again.
 func (bs *Bindings) Locate(e *rules.Entity, locator string) {
 	bs.locators[e.Name] = locator
 	for _, b := range bs.byID {
@@ -103,8 +104,7 @@ func (bs *Bindings) Locates(locator string) bool {
 	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.Located && bs.LocatorOf(e) == locator })
 }
 
-// RetiredID reports whether what belongs to a rule, or to a locator with its mark, belongs to a retired one.
-// What is not known at all may be of newer rules.
+// RetiredID reports whether a rule's or a locator's id is of a retired one. An unknown id may be of newer rules.
 func (bs *Bindings) RetiredID(id string) bool {
 	if locator, ok := LocatorIn(id); ok {
 		return bs.RetiredLocator(locator)

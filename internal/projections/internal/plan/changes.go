@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -12,8 +13,7 @@ type ItemRule struct {
 	Key change.Key
 }
 
-// Changes is what a batch of records asks for. Every part says which record was
-// the first to ask for it, so that a failure of that part is a failure of that record.
+// Changes is what a batch of records asks for. Every part says which record asked first: its failure is that record's.
 type Changes struct {
 	Moves     OrderedMap[change.Key, Move]
 	Rollups   OrderedMap[GroupRef, Rollup]
@@ -43,10 +43,8 @@ func Note(set *map[change.Key]bool, target change.Key) {
 	(*set)[target] = true
 }
 
-// Hides reports whether the engine must take the sum off an item that lost its unique
-// value. It must if the item may show a value: the engine looked at it, or another
-// program wrote on it. It also must if this item took the value, or an item did that
-// sorts between before and target: an item that showed the sum lost it to such a one.
+// Hides reports whether the sum must go off an item that lost its unique value: the engine looked at it, another program wrote on it,
+// or this item, or one that sorts between before and target, took the value.
 func (ru *Rollup) Hides(before, target change.Key) bool {
 	return ru.Seen[target] != nil || ru.Wrote[target] || slices.ContainsFunc(ru.Relocated, func(moved change.Key) bool {
 		return moved == target || moved.String() >= before.String() && moved.String() < target.String()
@@ -66,3 +64,51 @@ func (pl *Changes) AddRollups(mv *Move, first int) {
 		}
 	}
 }
+
+// OrderedMap holds parts of one kind in the order in which they were first asked for: Go's maps would change it with every run.
+type OrderedMap[K comparable, P any] struct {
+	parts map[K]*P
+	order []K
+}
+
+// Of returns the part under a key; nil if there is none. A nil OrderedMap has none.
+func (a *OrderedMap[K, P]) Of(key K) *P {
+	if a == nil {
+		return nil
+	}
+	return a.parts[key]
+}
+
+// Put sets the part under a key.
+func (a *OrderedMap[K, P]) Put(key K, part *P) {
+	if a.parts == nil {
+		a.parts = map[K]*P{}
+	}
+	if a.parts[key] == nil {
+		a.order = append(a.order, key)
+	}
+	a.parts[key] = part
+}
+
+// OrPut returns the part under a key, which is first if there was none.
+func (a *OrderedMap[K, P]) OrPut(key K, first P) *P {
+	if part := a.Of(key); part != nil {
+		return part
+	}
+	a.Put(key, &first)
+	return a.parts[key]
+}
+
+// All ranges over the parts.
+func (a *OrderedMap[K, P]) All() iter.Seq2[K, *P] {
+	return func(yield func(K, *P) bool) {
+		for _, key := range a.order {
+			if !yield(key, a.parts[key]) {
+				return
+			}
+		}
+	}
+}
+
+// Keys are what the parts are about, in their order. They are not to be changed.
+func (a *OrderedMap[K, P]) Keys() []K { return a.order }

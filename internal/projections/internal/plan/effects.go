@@ -13,9 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Effect is what one item causes under one rule (or, for a locator, by being
-// of its entity), as the ledger keeps it. Its text is all that is compared and
-// all that is needed to undo it.
+// Effect is what one item causes under one rule or locator. Its text is all that is compared and all that is needed to undo it.
 type Effect struct {
 	Kind   EffectKind
 	Group  string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
@@ -119,8 +117,7 @@ func (bs *Bindings) ParseEffect(k EffectKey, text string) (Effect, error) {
 	return f, err
 }
 
-// EffectKey says under what an item has an effect: a rule, or a locator with its mark, and
-// what for, if an item can have several under it.
+// EffectKey says under which rule or locator an item has an effect, and what for, if it can have several there.
 type EffectKey struct{ ID, For string }
 
 // String is the key as the ledger entry holds it. No id holds a blank.
@@ -191,14 +188,18 @@ func (fs Effects) without(gs Effects) Effects {
 	return left
 }
 
+// MatchOf says which entity an image is of: none if it is nil, or matches none.
+func (bs *Bindings) MatchOf(key change.Key, img change.Image) (m rules.Match) {
+	if img != nil {
+		m, _ = bs.Set.Identify(key, img)
+	}
+	return m
+}
+
 // EffectsOf works out what an image causes. A nil image causes nothing.
 func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
-	fs := Effects{}
-	if img == nil {
-		return fs
-	}
-	m, ok := bs.Set.Identify(key, img)
-	if !ok {
+	fs, m := Effects{}, bs.MatchOf(key, img)
+	if m.Entity == nil {
 		return fs
 	}
 	id := ""
@@ -237,9 +238,8 @@ func Overflow(what string) Effect {
 		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
 }
 
-// GroupRef names what several sources make together: an aggregate of a count
-// or sum rule by its group, or an item that a rule makes, with claims, by its key. It is
-// brought up to date after the moves that touch it.
+// GroupRef names what several sources make together: an aggregate by its group, or a claimed item by its key. It is brought up to
+// date after the moves that touch it.
 type GroupRef struct {
 	*Binding
 	Group string
@@ -248,8 +248,7 @@ type GroupRef struct {
 // String is the group as a due mark names it.
 func (g GroupRef) String() string { return g.ID + " " + g.Group }
 
-// groups are the aggregates and claimed items that effects touch. A
-// locator touches every aggregate that finds its target through it.
+// groups are the aggregates and claimed items that effects touch. A locator touches all that find their target through it.
 func (bs *Bindings) groups(fs Effects, add func(GroupRef)) {
 	for _, k := range fs.Keys() {
 		f := fs[k]

@@ -18,8 +18,7 @@ type Entry struct {
 	Due       []string      // groups that lost a contribution which no image shows; see Move.Due
 }
 
-// ReadEntry reads a ledger entry; nil for a row that is not there. The error says
-// why the engine cannot work with the row: another program has written there.
+// ReadEntry reads a ledger entry; nil for a row that is not there. The error says what another program has written there.
 func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	if len(row) == 0 {
 		return nil, nil
@@ -63,8 +62,7 @@ func readTimes(v change.Value) (int64, bool) {
 	return times, readable && times <= stamp.TimesMax && (times > 0 || v.Kind() == change.KindAbsent)
 }
 
-// Readable is the part of a torn ledger entry that can stay. An entry without a
-// readable position gets one before each record: a later record moves it on.
+// Readable is the part of a torn ledger entry that can stay. Without a readable position it gets one before each record.
 func (p *Planner) Readable(row change.Item) change.Item {
 	at, readable := p.readAt(row["a"])
 	if !readable {
@@ -83,8 +81,7 @@ func (p *Planner) Readable(row change.Item) change.Item {
 	return left
 }
 
-// readEffect reads the effect that a ledger entry holds under the name of a key. An effect
-// that the rule never has is refused: to take it back would touch what is not the rule's.
+// readEffect reads the effect under the name of a key. It refuses one that the rule never has: to undo it would touch other things.
 func (p *Planner) readEffect(name string, v change.Value) (Effect, error) {
 	k := ParseEffectKey(name)
 	f, err := p.ParseEffect(k, v.Text())
@@ -94,8 +91,7 @@ func (p *Planner) readEffect(name string, v change.Value) (Effect, error) {
 	return f, err
 }
 
-// fits reports whether a rule or a locator can have an effect. Rules that are not
-// in force may have meant anything.
+// fits reports whether a rule or a locator can have an effect. Rules that are not in force may have meant anything.
 func (p *Planner) fits(k EffectKey, f Effect) bool {
 	if _, locator := LocatorIn(k.ID); locator || f.Kind == Located {
 		return locator && k.For == "" && (f.Kind == Located || f.Kind == Parked)
@@ -113,21 +109,16 @@ func (p *Planner) IsTarget(r *rules.Rule, key change.Key) bool {
 	return r.Target.HasKey(key) && (p.CanExist == nil || p.CanExist(key))
 }
 
-const (
-	// CountMax is the highest count in one row that counts as readable: no table sees
-	// so many changes, and the sum of all rows of an aggregate still fits an int64.
-	CountMax = 10_000_000_000_000_000
-)
+// CountMax is the highest count in one row that counts as readable: the sum of all rows of an aggregate still fits an int64.
+const CountMax = 10_000_000_000_000_000
 
-// ReadCount reads a count that an attribute holds; 0 if there is none. It reports
-// false for a value that is no whole number from 0 to CountMax.
+// ReadCount reads a count that an attribute holds, 0 if there is none; false for no whole number from 0 to CountMax.
 func ReadCount(v change.Value) (int64, bool) {
 	n, ok := ReadMembers(v)
 	return max(n, 0), ok && n >= 0
 }
 
-// ReadMembers reads a count of members that an attribute holds, as ReadCount does. One row of an
-// aggregate may have lost more than it gained.
+// ReadMembers reads a count of members as ReadCount does. One row of an aggregate may have lost more than it gained.
 func ReadMembers(v change.Value) (int64, bool) {
 	if v.Kind() == change.KindAbsent {
 		return 0, true

@@ -8,12 +8,10 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Family is what a kind of rule plans by itself: all that its rules ask for beside the
-// moves of the ledger, and the effects between which those move. Every rules.Kind that
-// an engine is given is one. It holds no state; a binding says which rule is meant.
+// Family is what a kind of rule plans by itself beside the ledger's moves, and the effects between which those move. Every rules.Kind
+// of an engine is one. It holds no state; a binding says which rule is meant.
 type Family interface {
-	// Classify plans what a record asks of a rule beside the move of the item's ledger
-	// entry. It reports whether the record asks for anything.
+	// Classify plans what a record asks of a rule beside the ledger's move. It reports whether that is anything.
 	Classify(p *Planner, pl *Changes, b *Binding, s *Sides) bool
 	// Rederive plans what an item, as it is, asks of a rule beside that move.
 	Rederive(p *Planner, pl *Changes, b *Binding, it *Item)
@@ -88,18 +86,10 @@ type Sides struct {
 }
 
 func (p *Planner) sidesOf(rec *change.Record, index int) *Sides {
-	s := &Sides{Record: rec, Index: index}
-	if rec.Old != nil {
-		s.old, _ = p.Set.Identify(rec.Key, rec.Old)
-	}
-	if rec.New != nil {
-		s.new, _ = p.Set.Identify(rec.Key, rec.New)
-	}
-	return s
+	return &Sides{Record: rec, Index: index, old: p.MatchOf(rec.Key, rec.Old), new: p.MatchOf(rec.Key, rec.New)}
 }
 
-// View is a record as the rules on one entity's items see it: an image of another
-// entity counts as none.
+// View is a record as the rules on one entity's items see it: an image of another entity counts as none.
 type View struct {
 	*Sides
 	Old, New           change.Image
@@ -118,8 +108,7 @@ func (s *Sides) As(e *rules.Entity) (View, bool) {
 	return v, v.Old != nil || v.New != nil
 }
 
-// PartOf is what a family planned in pl of its own, by the type in which the family keeps it; at
-// first that type's zero value.
+// PartOf is what a family planned in pl of its own, by the type in which the family keeps it; at first the zero value.
 func PartOf[T any](pl *Changes) *T {
 	for _, part := range pl.parts {
 		if found, ok := part.(*T); ok {

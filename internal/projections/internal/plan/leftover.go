@@ -8,9 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Leftover is what a rule wrote on an item that it does not write on any more:
-// the item is of another entity now, because an application changed by what
-// entities are told apart, or the rule is not in force any more.
+// Leftover is what a rule wrote on an item on which it writes no more: the item is of another entity now, or the rule is not in force.
 type Leftover struct {
 	First  int
 	Last   change.Image            // the item, as it was seen
@@ -23,9 +21,8 @@ type Leftover struct {
 	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
 
-// leftovers asks for taking off what rules in force wrote on an item that is of
-// another entity now. A stamp on the image tells of it: the item became another,
-// or an application has put it as another with the stamps that it had.
+// leftovers asks for taking off what rules in force wrote on an item of another entity. A stamp tells of it: the item changed its
+// entity, or an application has put it with the stamps that it had.
 func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, b := range p.InForce {
@@ -39,8 +36,7 @@ func (p *Planner) leftovers(pl *Changes, key change.Key, index int, img change.I
 	return found
 }
 
-// leftoverOnOtherEntity is what a rule in force left on an item that is of another entity now. In which
-// context it did so is not asked: the image that told it may be long past.
+// leftoverOnOtherEntity is what a rule in force left on an item of another entity, whatever the stamp's context.
 func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rules.Entity) *Leftover {
 	if id.Rule.Target == now || id.Rule.MakesItems() || !id.Rule.Target.HasKey(id.Key) {
 		return nil // or the item is cloned, stamps and all, from one with another kind of key
@@ -54,15 +50,11 @@ func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rule
 	return found
 }
 
-// formerly asks for taking back what retired rules left on an item, whenever they
-// wrote it: an image with the stamp of one tells that it is there. An image without it
-// before tells of a late write: what it replaced is put back.
+// formerly asks for taking back what retired rules left on an item, as their stamps tell. If the image before has no such stamp, this
+// was a late write: what it replaced is put back.
 func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
 	found := false
-	for _, b := range p.formers {
-		if !b.Retired.Load() || !b.Rule.Target.HasKey(key) {
-			continue
-		}
+	for _, b := range p.formersAt(key, true) {
 		if _, ok := stamp.Parse(img.Lookup(b.Stamp)); !ok {
 			continue
 		}
@@ -89,7 +81,7 @@ func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
 }
 
 // goOn has what came after a late write count as another program's, unless the rule itself wrote again.
-// What was there before only the record of the late write tells: it is not done before this is.
+// Only the record of the late write tells what was there before: it is not done before this is.
 func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 	l.First = earlier.First
 	l.before, l.late = earlier.before, earlier.late
@@ -98,9 +90,8 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 	}
 }
 
-// takeBack works out what is to be taken back of a retired rule. An item that a
-// rule made goes as a whole, unless another such rule has it now; but one
-// that was there before the rule first wrote on it is not the rule's.
+// takeBack works out what is to be taken back of a retired rule. An item that it made goes as a whole, unless another such rule has it
+// now; one that was there before the rule first wrote on it is not the rule's.
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	written, _ := stamp.Parse(img.Lookup(id.Stamp))
@@ -121,9 +112,8 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	}
 }
 
-// overwritten are the attributes that hold what a late write left, and that are not the
-// same that stood there before: what a retired rule wrote does not count, nor what a
-// rule in force did that has written since, or whose stamp is gone.
+// overwritten are the attributes that hold what a late write left and did not stand there before: what a retired rule wrote does not
+// count, nor what a rule in force did that has written since, or whose stamp is gone.
 func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 	written, _ := stamp.Parse(left.late.Lookup(id.Stamp))
 	var names []string
@@ -146,9 +136,8 @@ func (l *Leftover) moved(name string) bool {
 	})
 }
 
-// name sets the attributes to take off an item: of those that the rule wrote, those
-// that no other rule has written. Where one should, but has not, it does so when the
-// record of the removal comes, or shows nothing because it cannot read the item.
+// name sets the attributes to take off an item: those of the rule that no other rule has written. A rule that should have does so when
+// the record of the removal comes.
 func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
 	for _, name := range wrote {
 		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
@@ -182,8 +171,7 @@ func (p *Planner) heldBy(bs []*Binding, id ItemRule, name string, img change.Ima
 	})
 }
 
-// writersAt are the rules in force, or not retired yet, that write on items with a key; of
-// those in force that make no items only the ones that write on an entity's.
+// writersAt are the rules in force, or not retired yet, that write on items with a key; if they make none, on an entity's.
 func (bs *Bindings) writersAt(key change.Key, now *rules.Entity) []*Binding {
 	all := bs.formersAt(key, false)
 	for _, b := range bs.InForce {
@@ -206,8 +194,7 @@ func (bs *Bindings) makersAt(key change.Key) []*Binding {
 	return slices.DeleteFunc(bs.writersAt(key, nil), func(b *Binding) bool { return !b.Rule.MakesItems() })
 }
 
-// formersAt are the former rules that can have written on items with a key: those of which
-// nothing is to stand there, or those whose values still do.
+// formersAt are the former rules, retired or not yet, that can have written on items with a key.
 func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 	return slices.DeleteFunc(slices.Clone(bs.formers), func(b *Binding) bool {
 		return b.Retired.Load() != retired || !b.Rule.Target.HasKey(key)
@@ -216,9 +203,9 @@ func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 
 // Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
 func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
-	m, _ := p.Set.Identify(id.Key, img)
+	now := p.MatchOf(id.Key, img).Entity
 	if !id.Former {
-		return p.leftoverOnOtherEntity(id, img, m.Entity)
+		return p.leftoverOnOtherEntity(id, img, now)
 	}
 	if _, ok := stamp.Parse(img.Lookup(id.Stamp)); !ok {
 		return nil
@@ -229,19 +216,18 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	if seen.before != nil && (same || id.Rule.MakesItems()) {
 		left.goOn(id.Binding, seen)
 	}
-	p.takeBack(left, id, m.Entity)
+	p.takeBack(left, id, now)
 	return left
 }
 
 // Formerly asks for taking back what retired rules left on an item that was read.
 func (p *Planner) Formerly(pl *Changes, key change.Key, img change.Image) {
-	m, _ := p.Set.Identify(key, img)
-	p.formerly(pl, key, 0, nil, img, m.Entity)
+	p.formerly(pl, key, 0, nil, img, p.MatchOf(key, img).Entity)
 }
 
 // WroteAt reports whether retired rules can have written on an item with a key.
 func (bs *Bindings) WroteAt(key change.Key) bool {
-	return slices.ContainsFunc(bs.formers, func(b *Binding) bool { return b.Retired.Load() && b.Rule.Target.HasKey(key) })
+	return len(bs.formersAt(key, true)) > 0
 }
 
 // madeByOther reports whether a rule in force, or not retired yet, that makes items has written an item.
@@ -251,14 +237,12 @@ func (p *Planner) madeByOther(key change.Key, img change.Image) bool {
 	})
 }
 
-// LeftoversOn are what rules left on an item on which they do not write any more:
-// retired ones, and those that write on items of another entity.
+// LeftoversOn are what retired rules, and rules on items of another entity, left on an item.
 func (p *Planner) LeftoversOn(key change.Key, img change.Image) *OrderedMap[ItemRule, Leftover] {
 	pl := &Changes{}
 	if img != nil {
-		m, _ := p.Set.Identify(key, img)
-		p.leftovers(pl, key, 0, img, m.Entity)
-		p.formerly(pl, key, 0, nil, img, m.Entity)
+		p.leftovers(pl, key, 0, img, p.MatchOf(key, img).Entity)
+		p.Formerly(pl, key, img)
 	}
 	return &pl.Leftovers
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
-// Move takes one source item's ledger entry from one set of effects to
-// another. Taken from records, it expects what the old image says and reads
-// nothing; when that fails the entry itself decides.
+// Move takes one source's ledger entry from one set of effects to another. Taken from records, it expects what the old image says and
+// reads nothing; when that fails the entry itself decides.
 type Move struct {
 	Key      change.Key
 	First    int  // index of the first record that asked for it; -1: none did
@@ -50,8 +49,7 @@ func (mv *Move) touch(g GroupRef) {
 	}
 }
 
-// relocate notes the aggregates whose targets are found by unique values in which
-// two states of the item differ.
+// relocate notes the aggregates whose targets are found by unique values in which two states of the item differ.
 func (bs *Bindings) relocate(mv *Move, x, y Effects) {
 	for _, fs := range []Effects{x.without(y), y.without(x)} {
 		maps.DeleteFunc(fs, func(_ EffectKey, f Effect) bool { return f.Kind != Located })
@@ -59,16 +57,13 @@ func (bs *Bindings) relocate(mv *Move, x, y Effects) {
 	}
 }
 
-// relocates reports whether the item took or gave up the unique value by which an
-// aggregate finds its target, or may have done so: a due mark does not tell.
+// relocates reports whether the item may have taken or given up the unique value by which an aggregate finds its target.
 func (mv *Move) relocates(g GroupRef) bool {
 	return slices.Contains(mv.relocated, g) || slices.Contains(mv.Due, g) || slices.Contains(mv.Late.Touched, g)
 }
 
-// Expect makes the move start from the entry that was found instead of the old
-// image. Groups of which no image will ever tell are marked due in the entry,
-// for a crash before their roll-up must not forget them: those that lose what
-// no image of the records shows, and, for an item that is rederived, all that change.
+// Expect makes the move start from the entry that was found. Groups of which no image will tell are marked due in the entry, so that a
+// crash before their roll-up does not forget them: those that lose what no image shows, and all that change of a rederived item.
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil
 	mark := func(g GroupRef) {
@@ -169,8 +164,7 @@ func (mv *Move) Idle() bool {
 	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
-// Outlived reports whether the entry holds effects for which the item does not ask
-// (any more). What DynamoDB refused is held as parked while the item asks for it still.
+// Outlived reports whether the entry holds effects that the item asks for no more, refused ones aside.
 func (mv *Move) Outlived() bool {
 	for k, held := range mv.Old.without(mv.New) {
 		if _, wanted := mv.New[k]; !wanted || held.Kind != Parked {
@@ -180,8 +174,7 @@ func (mv *Move) Outlived() bool {
 	return false
 }
 
-// MarkedEntry is the entry that holds the move's due mark: the one it wrote,
-// or, where it found itself done already, the one it found.
+// MarkedEntry is the entry that holds the move's due mark: the one it wrote, or the one it found if it was done already.
 func (mv *Move) MarkedEntry() *Entry {
 	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && !mv.FromItem {
 		return mv.Entry

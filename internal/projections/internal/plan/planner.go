@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -8,11 +10,9 @@ import (
 
 // Planner turns records into intended changes, without any I/O.
 //
-// Each record is classified by itself; runs of one item's records are then
-// taken together. A run is dropped only if every record of it can be dropped,
-// the ledger moves to the position of the last one that changed effects, and roll-up targets
-// and old parents are taken from all images: judging a run by its first and
-// last image alone loses work (docs/architecture.md, "Compaction").
+// Each record is classified by itself, then runs of one item's records are taken together: a run is dropped only if all of it can be,
+// and roll-up targets and old parents come from all images. To judge a run by its first and last image alone loses work
+// (docs/architecture.md, "Compaction").
 type Planner struct {
 	*Bindings
 	Incarnation string
@@ -74,20 +74,11 @@ func FeedsLedger(e *rules.Entity) bool { return e != nil && (len(e.Sources) > 0 
 
 // readsChanged reports whether a record changed an attribute on which effects of this entity depend.
 func readsChanged(e *rules.Entity, old, new change.Image) bool {
-	for _, r := range e.Sources {
-		if Changed(r.Reads, old, new) {
-			return true
-		}
-	}
-	return e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))
+	return slices.ContainsFunc(e.Sources, func(r *rules.Rule) bool { return Changed(r.Reads, old, new) }) ||
+		e.Located && !e.UniqueInKey() && !old.Lookup(e.Unique).Equal(new.Lookup(e.Unique))
 }
 
 // Changed reports whether two images of an item differ in one of these attributes.
 func Changed(names []string, old, new change.Image) bool {
-	for _, name := range names {
-		if !old.Lookup(name).Equal(new.Lookup(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return !old.Lookup(name).Equal(new.Lookup(name)) })
 }

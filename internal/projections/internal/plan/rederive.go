@@ -14,7 +14,6 @@ type Scope uint8
 // The scopes.
 const (
 	// Sources is what seeding needs: the item's effects, and what it takes from others.
-	// Every source of an item that rules make comes by itself.
 	Sources Scope = iota
 	// Itself also shows what is displayed on the item, heals it where rules made it,
 	// and takes off what retired rules left: for items that all come by.
@@ -23,8 +22,7 @@ const (
 	Everything
 )
 
-// Late is what records tell of an item that is rederived instead of having them
-// applied: because they come late, or cannot be read.
+// Late is what records tell of an item that is rederived because they come late, or cannot be read.
 type Late struct {
 	Position change.Position         // of the last of them; zero if none is known
 	Touched  []GroupRef              // aggregates that their images name
@@ -37,11 +35,7 @@ func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
 	lates := &OrderedMap[change.Key, Late]{}
 	for i := range records {
 		rec := &records[i]
-		late := lates.Of(rec.Key)
-		if late == nil {
-			late = &Late{}
-			lates.Put(rec.Key, late)
-		}
+		late := lates.OrPut(rec.Key, Late{})
 		if rec.Position.Compare(late.Position) > 0 {
 			late.Position = rec.Position
 		}
@@ -59,15 +53,10 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 			late.Touched = append(late.Touched, g)
 		}
 	})
-	if img == nil {
-		return
-	}
-	m, ok := p.Set.Identify(key, img)
-	if !ok {
-		return
-	}
-	for _, b := range p.InForce {
-		b.Family.Tell(late, b, &m, img)
+	if m := p.MatchOf(key, img); m.Entity != nil {
+		for _, b := range p.InForce {
+			b.Family.Tell(late, b, &m, img)
+		}
 	}
 }
 
@@ -76,10 +65,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.Reparks = sc == Everything
 	mv.Repark = mv.Reparks && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
-	it := &Item{Key: key, Image: img, Scope: sc, Late: late}
-	if img != nil {
-		it.Match, _ = p.Set.Identify(key, img)
-	}
+	it := &Item{Key: key, Image: img, Match: p.MatchOf(key, img), Scope: sc, Late: late}
 	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
 	}
@@ -112,9 +98,8 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 	return mv
 }
 
-// raise takes the entry to the position of a record that is not applied, even if
-// the effects stay: the item was read after that record, which an earlier one that
-// is still to come must not undo.
+// raise takes the entry to the position of a record that is not applied, even if the effects stay: the item was read after it, and an
+// earlier record that is still to come must not undo that.
 func (p *Planner) raise(mv *Move, ent *Entry) {
 	to := stamp.VersionAt(p.Epoch, mv.Late.Position)
 	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {

@@ -39,7 +39,7 @@ func (p *Planner) See(records []change.Record) Seen {
 
 // SeeItem counts an item of the table as one that was looked at.
 func (p *Planner) SeeItem(s *Seen, key change.Key, img change.Image) {
-	m, _ := p.Set.Identify(key, img)
+	m := p.MatchOf(key, img)
 	p.see(s, key, img, &m, &m)
 }
 
@@ -54,14 +54,14 @@ func (p *Planner) SeeKey(s *Seen, key change.Key) {
 			return
 		}
 	}
-	s.countUnmatched(key)
+	s.Add(Seen{Unmatched: 1, UnmatchedKeys: []change.Key{key}})
 }
 
 // see counts an item or record under the entity of the first match, or of the second if the first has none.
 func (p *Planner) see(s *Seen, key change.Key, img change.Image, first, second *rules.Match) {
 	entity := cmp.Or(first.Entity, second.Entity)
 	if entity == nil {
-		s.countUnmatched(key)
+		s.Add(Seen{Unmatched: 1, UnmatchedKeys: []change.Key{key}})
 		return
 	}
 	s.count(p, entity)
@@ -77,17 +77,6 @@ func (s *Seen) count(p *Planner, e *rules.Entity) {
 		s.Matched, s.KeyOnly = make([]int64, len(p.Set.Entities)), make([]int64, len(p.Set.Entities))
 	}
 	s.Matched[e.Index]++
-}
-
-func (s *Seen) countUnmatched(key change.Key) {
-	s.Unmatched++
-	s.addUnmatchedKey(key)
-}
-
-func (s *Seen) addUnmatchedKey(key change.Key) {
-	if len(s.UnmatchedKeys) < UnmatchedKeysMax && !slices.Contains(s.UnmatchedKeys, key) {
-		s.UnmatchedKeys = append(s.UnmatchedKeys, key)
-	}
 }
 
 // addCase notes the first item of an entity whose key differs from its attribute in letter case.
@@ -108,7 +97,9 @@ func (s *Seen) Add(more Seen) {
 	}
 	s.Unmatched += more.Unmatched
 	for _, key := range more.UnmatchedKeys {
-		s.addUnmatchedKey(key)
+		if len(s.UnmatchedKeys) < UnmatchedKeysMax && !slices.Contains(s.UnmatchedKeys, key) {
+			s.UnmatchedKeys = append(s.UnmatchedKeys, key)
+		}
 	}
 	for _, c := range more.Cases {
 		s.addCase(c)

@@ -13,11 +13,9 @@ func Untouched(b *Binding, old, new change.Image) bool {
 	return old.Lookup(b.Stamp).Equal(new.Lookup(b.Stamp)) && !Changed(b.Rule.Writes, old, new)
 }
 
-// Foreign reports whether a record that touched a rule's attributes or stamp
-// is another program's write. A write of our own leaves a stamp of the item's
-// context over the values it digests, higher than the stamp before. An
-// insertion is never our own (promise 4): an item put back whole carries
-// stamps that were true once.
+// Foreign reports whether a record that touched a rule's attributes or stamp is another program's write. Our own leaves a stamp of the
+// item's context over the values it digests, higher than the one before. An insertion is never our own (promise 4): an item put
+// back whole carries stamps that were true once.
 func Foreign(b *Binding, context string, old, new change.Image) bool {
 	if old == nil {
 		return true
@@ -71,4 +69,29 @@ func (b *Binding) Covered(digest string, img change.Image) []string {
 		}
 	}
 	return names
+}
+
+// MadeAttribute marks an item that the engine made: only such an item is ever deleted (promise 8). Its value is MadeMark of the item's
+// own key, so that a clone under another key is not taken for one.
+const MadeAttribute = "_dm"
+
+// MadeMark is the value of MadeAttribute on an item that the engine made.
+func MadeMark(item change.Key) string { return change.Digest(change.String(item.String())) }
+
+// IsMade reports whether the engine made the item that stands under a key.
+func IsMade(item change.Key, img change.Image) bool {
+	return img != nil && img.Lookup(MadeAttribute).Equal(change.String(MadeMark(item)))
+}
+
+// Released are the attributes that a rule which makes items gives up on one of the application's, but for those that tell its entity.
+// On an item of another entity an attribute goes only if the stamp proves that the rule wrote it.
+func Released(b *Binding, img change.Image) []string {
+	names := slices.Clone(b.Rule.Writes)
+	if !b.Rule.Target.Is(img) {
+		written, _ := stamp.Parse(img.Lookup(b.Stamp))
+		names = b.Covered(written.Digest, img)
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(b.Rule.Target.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
+	})
 }

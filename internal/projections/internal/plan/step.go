@@ -8,10 +8,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
-// A move that is too large for one transaction goes in steps. Each step moves
-// some of the effects and leaves entry, sums and made items in agreement, under the old
-// position; the last step sets the position. After a crash the item's record finds
-// the entry half way, and resumes from there.
+// A move that is too large for one transaction goes in steps. Each leaves entry, sums and made items in agreement, under the old
+// position; the last sets the position. After a crash the item's record finds the entry half way, and resumes.
 
 // Moves reports whether the next transaction moves what the item causes under a key.
 func (mv *Move) Moves(k EffectKey) bool { return mv.Step == nil || mv.Step[k] }
@@ -27,8 +25,7 @@ func (mv *Move) After(k EffectKey) Effect {
 	return mv.New[k]
 }
 
-// Apart reports whether no DynamoDB number holds the difference between the old
-// and the new contribution to one aggregate, so that they take two transactions.
+// Apart reports whether no number holds the difference of two contributions to one aggregate: they take two transactions.
 func (mv *Move) Apart(k EffectKey) bool {
 	old, new := mv.Old[k], mv.New[k]
 	if old.Kind != Contribution || new.Kind != Contribution || old.Group != new.Group {
@@ -60,8 +57,7 @@ func (mv *Move) Changing() []EffectKey {
 	})
 }
 
-// At is the position that the next transaction gives the entry, and how often the item
-// is rederived there: a step keeps the entry's own.
+// At is the position that the next transaction gives the entry, and how often the item is rederived there: a step keeps the entry's.
 func (mv *Move) At(epoch int) (stamp.Version, int64) {
 	if mv.Step == nil {
 		return mv.To, mv.Rederived
@@ -80,8 +76,7 @@ func (mv *Move) Version() stamp.Version {
 	return mv.To
 }
 
-// Advance starts the rest of the move from the entry that the last transaction wrote.
-// It reports false if nothing is left to do.
+// Advance starts the rest of the move from the entry that the last transaction wrote; false if nothing is left.
 func (mv *Move) Advance(epoch int) bool {
 	if mv.Step == nil {
 		return false

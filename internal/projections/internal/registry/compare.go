@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -16,8 +19,7 @@ import (
 // WhatChanges is what becomes of one rule under another rule file.
 type WhatChanges string
 
-// What can become of a rule. Those that are retiring are changed or removed
-// already, and what they wrote is still to be taken back.
+// What can become of a rule. Retiring: changed or removed already, and what it wrote is still to be taken back.
 const (
 	RuleUnchanged WhatChanges = "unchanged"
 	RuleRenamed   WhatChanges = "renamed"
@@ -55,8 +57,7 @@ func (c *Comparison) Idle() bool {
 	})
 }
 
-// Compare says what a rule file would change against the rules in force. It writes
-// nothing. Where there is no state table, or nothing in it, every rule is new.
+// Compare says what a rule file would change. It writes nothing. Without a registry, every rule is new.
 func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison, error) {
 	found := &Comparison{StateTable: rd.StateTable}
 	own, known, err := Read(ctx, rd)
@@ -116,3 +117,31 @@ func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule) RuleChan
 	}
 	return c
 }
+
+// CheckTable compares the rule file's keys with a table's: names, types, and templates that must give a number. The error is a
+// *table.SetupError or a *rules.Problems.
+func CheckTable(t *ddb.TableDescription, set *rules.Set) error {
+	return checkKeys(aws.ToString(t.TableName), table.SchemaOf(t), set)
+}
+
+// Describe learns the user table's keys, checks the rules against them, and returns the table's id.
+func Describe(ctx context.Context, ts *table.Tables, set *rules.Set) (id string, err error) {
+	id, err = ts.Describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	return id, checkKeys(ts.Table, ts.Schema, set)
+}
+
+func checkKeys(name string, keys table.Schema, set *rules.Set) error {
+	if keys.PartitionKey != set.Table.PartitionKey || keys.SortKey != set.Table.SortKey {
+		return &table.SetupError{
+			Problem: fmt.Sprintf("the keys of table %s are [%s], but the rule file says [%s]", name,
+				keyNames(keys.PartitionKey, keys.SortKey), keyNames(set.Table.PartitionKey, set.Table.SortKey)),
+			Remedy: "write the table's own key names under table.keys",
+		}
+	}
+	return set.CheckKeys(keys.PartitionKind, keys.SortKind)
+}
+
+func keyNames(partition, sort string) string { return strings.TrimSuffix(partition+", "+sort, ", ") }

@@ -1,13 +1,19 @@
 package registry
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
 )
@@ -19,8 +25,7 @@ type Matched struct {
 	Retire         []string // ids of rules in force that are not in the file any more, sorted
 }
 
-// Match finds each rule of the file among those in force that mean the same. One that
-// has its name comes first; any other means that the rule was renamed.
+// Match finds each rule of the file among those in force that mean the same: by name first; any other was renamed.
 func Match(set *rules.Set, known map[string]state.Rule) Matched {
 	m := Matched{IDs: map[*rules.Rule]string{}}
 	left := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
@@ -77,9 +82,8 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	return more
 }
 
-// FreeID returns an id that is not taken, and takes it: a digest of the rule's name. So a new state table gives the same
-// rules the same ids. If the id is taken or begins with a hyphen, FreeID digests the name with a number behind it. The
-// id is short because the name of every stamp holds it. It begins with no hyphen because commands take it as an argument.
+// FreeID takes an id that is not taken: a digest of the name, so that new state tables agree, or of the name and a number. It is short as
+// every stamp's name holds it. It begins with no hyphen as commands take it as an argument.
 func FreeID(name string, taken map[string]bool) string {
 	for n := 1; ; n++ {
 		text := name
@@ -93,10 +97,7 @@ func FreeID(name string, taken map[string]bool) string {
 	}
 }
 
-const (
-	idDigitsMin         = 2
-	triesWithEachLength = 32
-)
+const idDigitsMin, triesWithEachLength = 2, 32
 
 // FreeName takes a name that is not taken yet: this one, or the first with a number behind it.
 func FreeName(name string, taken map[string]bool) string {
@@ -106,4 +107,90 @@ func FreeName(name string, taken map[string]bool) string {
 	}
 	taken[free] = true
 	return free
+}
+
+// Former rules are compiled again from their files in the registry: a worker that takes back what a rule wrote must know what that was.
+
+// textName names a rule file in the registry by what it says: the same text is always under the same key.
+func textName(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:32]
+}
+
+// ReadFormers compiles the registered rules that are not in force any more, or are about to retire.
+func ReadFormers(ctx context.Context, rd *table.Reader, set *rules.Set, m Matched, known map[string]state.Rule) ([]*plan.Binding, error) {
+	ids := m.formers(known)
+	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, ids)
+	if err != nil {
+		return nil, err
+	}
+	var formers []*plan.Binding
+	for _, id := range ids {
+		r, item := compiled[id], known[id]
+		if r == nil && item.Cleaned {
+			continue // a later version may not know all that an earlier one did
+		}
+		if r == nil {
+			return nil, &table.SetupError{
+				Problem: fmt.Sprintf("what rule %s was cannot be told: the state table does not hold the file that it came from", item.Name),
+				Remedy:  "restore the rows of the registry from a backup, or start over (docs/state-table.md)",
+			}
+		}
+		b := plan.NewFormer(r, id)
+		if r.ByUnique {
+			b.Locator = cmp.Or(item.Locator, r.Target.Name)
+		}
+		b.Retired.Store(item.State == state.Retired)
+		b.Cleaned.Store(item.Cleaned)
+		formers = append(formers, b)
+	}
+	return formers, nil
+}
+
+// compileRegistered compiles registered rules from their files. One whose file is missing or unreadable is missing.
+func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule,
+	ids []string) (map[string]*rules.Rule, error) {
+	keys := make([]table.Key, len(ids))
+	for i, id := range ids {
+		keys[i] = state.FileKey(known[id].File)
+	}
+	rows, err := rd.ReadState(ctx, "reading former rule files", keys)
+	if err != nil {
+		return nil, err
+	}
+	sets := map[table.Key]*rules.Set{}
+	for key, r := range rows {
+		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), kinds)
+		if err != nil {
+			continue
+		}
+		sort := rd.SortKind
+		if set.Table.SortKey == "" {
+			sort = change.KindAbsent
+		}
+		if set.CheckKeys(rd.PartitionKind, sort) == nil {
+			sets[key] = set
+		}
+	}
+	compiled := map[string]*rules.Rule{}
+	for _, id := range ids {
+		if set := sets[state.FileKey(known[id].File)]; set != nil {
+			compiled[id] = ruleOf(set, known[id])
+		}
+	}
+	return compiled, nil
+}
+
+// ruleOf is the registered rule in its set: no two mean the same, and a name may have changed since.
+func ruleOf(set *rules.Set, item state.Rule) *rules.Rule {
+	var named *rules.Rule
+	for _, r := range set.Rules {
+		if r.Fingerprint == item.Fingerprint {
+			return r
+		}
+		if r.Name == item.Name {
+			named = r
+		}
+	}
+	return named
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// bindRules binds the file's rules to the registry's, registers what is new, and
-// retires what is not in the file any more. The next round reads what this one registered.
+// bindRules binds the rules, registers new ones, and retires those not in the file. The next round reads what this one registered.
 func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[string]state.Rule, lives int64) (table.Round, error) {
 	m := Match(opts.Rules, known)
 	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch
@@ -75,9 +74,8 @@ func (reg *Registry) notInForce(what string) *table.SetupError {
 		Remedy: "start `dynamill run` with this rule file first"}
 }
 
-// registerRules retires rules, adds others, and write suffixes of rules, as many as one
-// transaction holds, under a new epoch: a worker that does not know it must not go on.
-// If another process registers at the same time, nothing is written.
+// registerRules retires rules, adds others and write suffixes, as many as one transaction holds, under a new epoch: a worker that does not
+// know it must not go on. If another process registers at the same time, nothing is written.
 func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule,
 	formers []*plan.Binding) (table.Round, error) {
 	c := table.NewExpression()

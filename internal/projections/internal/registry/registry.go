@@ -16,8 +16,7 @@ import (
 	"github.com/dynamill/dynamill/projections"
 )
 
-// Registry binds rules to what the state table knows of them, and notices when other
-// rules come into force.
+// Registry binds rules to what the state table knows of them, and notices when other rules come into force.
 type Registry struct {
 	Planner *plan.Planner // of the rules in force
 	Found   projections.Description
@@ -43,7 +42,8 @@ type Options struct {
 // registry knows of them.
 func Open(ctx context.Context, ts *table.Tables, opts Options) (*Registry, error) {
 	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now}
-	early := readEarly(ctx, ts.Reader)
+	early := &earlyRead{}
+	early.group.Go(func() { early.own, early.known, early.err = Read(ctx, ts.Reader) })
 	defer early.group.Wait()
 	tableID, err := Describe(ctx, ts, opts.Rules)
 	if err != nil {
@@ -52,19 +52,12 @@ func Open(ctx context.Context, ts *table.Tables, opts Options) (*Registry, error
 	return reg, reg.open(ctx, opts, tableID, early)
 }
 
-// earlyRead reads the registry while the tables are described. It counts only if it found one: what it lacks, or the
-// reason why it failed, the descriptions may bring.
+// earlyRead reads the registry while the tables are described. It counts only if it found one: otherwise those may bring the reason.
 type earlyRead struct {
 	group sync.WaitGroup
 	own   *state.Table
 	known map[string]state.Rule
 	err   error
-}
-
-func readEarly(ctx context.Context, rd *table.Reader) *earlyRead {
-	e := &earlyRead{}
-	e.group.Go(func() { e.own, e.known, e.err = Read(ctx, rd) })
-	return e
 }
 
 // take returns what was read early, once, if that is a registry; otherwise it reads.
@@ -118,8 +111,7 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 	}
 }
 
-// createRegistry writes the registry of a new state table, unless another process is faster. It refuses
-// a table that belongs to another program: one without a registry that has items in it.
+// createRegistry writes a new registry, unless another process is faster. It refuses a table without one that has items in it.
 func (reg *Registry) createRegistry(ctx context.Context, mustExist bool, tableID string) error {
 	if mustExist {
 		return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
@@ -151,7 +143,7 @@ func (reg *Registry) createRegistry(ctx context.Context, mustExist bool, tableID
 // found live, and again after them, should more rules have been registered.
 func Read(ctx context.Context, rd *table.Reader) (*state.Table, map[string]state.Rule, error) {
 	for {
-		row, err := readTableRow(ctx, rd)
+		row, err := rd.GetState(ctx, readingTable, state.TableKey())
 		if err != nil || row == nil {
 			return nil, nil, err
 		}
@@ -175,13 +167,11 @@ func Read(ctx context.Context, rd *table.Reader) (*state.Table, map[string]state
 	}
 }
 
-func readTableRow(ctx context.Context, rd *table.Reader) (table.Row, error) {
-	return rd.GetState(ctx, "reading the rules epoch", state.TableKey())
-}
+const readingTable = "reading the rules epoch"
 
 // ReadTable reads the row of the table; nil if there is no registry.
 func ReadTable(ctx context.Context, rd *table.Reader) (*state.Table, error) {
-	row, err := readTableRow(ctx, rd)
+	row, err := rd.GetState(ctx, readingTable, state.TableKey())
 	return state.ReadTable(row), err
 }
 
@@ -201,11 +191,8 @@ func readRules(ctx context.Context, rd *table.Reader) (map[string]table.Row, err
 // errWentLive says that rules went live since this engine last looked.
 var errWentLive = errors.New("rules went live meanwhile")
 
-// check makes sure that the rules stand as this engine took them to:
-// records must not be called done under rules that are not all there are
-// (ErrEpochMoved), nor without the roll-ups of rules that another process has
-// brought to life meanwhile, or without taking back what rules wrote that it has
-// retired (errWentLive; the next look finds them so here too).
+// check makes sure that the rules stand as this engine took them to: records are not done under rules that are not all there are
+// (ErrEpochMoved), nor without the roll-ups of rules that went live or the taking back of those that retired meanwhile (errWentLive).
 func (reg *Registry) check(ctx context.Context) error {
 	own, err := ReadTable(ctx, reg.tables.Reader)
 	if err != nil {
@@ -235,9 +222,8 @@ func (reg *Registry) check(ctx context.Context) error {
 	return errWentLive
 }
 
-// RaiseEpochAbove is called for a version of newer rules, and returns ErrEpochMoved. Where
-// the registry has none so new, a worker of a state table that was lost has written it,
-// late. The epoch is raised above its, so that all it left counts as of older rules.
+// RaiseEpochAbove is called for newer rules' versions, and returns ErrEpochMoved. If the registry has none so new, a late worker of a lost
+// state table wrote it: the epoch is raised above, so that all it left counts as of older rules.
 func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error {
 	if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
 		return err
@@ -257,8 +243,7 @@ func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error
 	return ErrEpochMoved
 }
 
-// Under does work, and does it again if rules went live meanwhile, by
-// any process: what was left out because they were not must be made up for.
+// Under does work, again if rules went live meanwhile: what was left out because they were not must be made up for.
 func (reg *Registry) Under(ctx context.Context, do func() error) error {
 	for {
 		lives := reg.lives.Load()
@@ -273,3 +258,16 @@ func (reg *Registry) Under(ctx context.Context, do func() error) error {
 		}
 	}
 }
+
+// ErrEpochMoved is returned when another process has registered newer rules. The records are not done; the process must stop and be
+// started again with the new rule file.
+var ErrEpochMoved error = epochMovedError{}
+
+type epochMovedError struct{}
+
+func (epochMovedError) Error() string {
+	return "another process has registered newer rules for this table: restart with the current rule file"
+}
+
+// StopReading tells a stream reader that trying again is of no use.
+func (epochMovedError) StopReading() bool { return true }

@@ -14,11 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// A pass goes once over every item of a table. Those that bring rules into
-// force follow each other, and Aimed returns the next. Seeding works them off one page
-// after the other. Other drivers may work off the same pass at the same time, in
-// parallel and in any order: what they do with an item is the same, and a pass
-// is ended by the first worker that finds nothing left.
+// A pass goes once over every item of a table. Those that bring rules into force follow each other. Drivers may work off one pass together,
+// in any order: what they do with an item is the same. The first worker that finds nothing left ends it.
 
 // Pass is a pass taken apart. Its text survives restarts.
 type Pass struct {
@@ -67,8 +64,7 @@ func ParsePass(text string) (Pass, error) {
 	return p, nil
 }
 
-// IsOver reports whether a pass was of older rules, so that nothing is left of
-// it under rules of an epoch. One of newer rules cannot be worked off: that is registry.ErrEpochMoved.
+// IsOver reports whether a pass was of older rules: nothing is left of it. One of newer rules is registry.ErrEpochMoved.
 func (p Pass) IsOver(epoch int) (bool, error) {
 	if p.Epoch > epoch {
 		return false, registry.ErrEpochMoved
@@ -76,8 +72,7 @@ func (p Pass) IsOver(epoch int) (bool, error) {
 	return p.Epoch > 0 && p.Epoch < epoch, nil
 }
 
-// Concerns returns whether the rules of a pass over some rules read or write items with a key.
-// Without names, any rule may.
+// Concerns returns whether the rules of a pass (no names: any) read or write items with a key.
 func (p Pass) Concerns(set *rules.Set) (func(change.Key) bool, error) {
 	var entities []*rules.Entity
 	for _, name := range p.Rules {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -19,9 +21,7 @@ type Seeding struct {
 	Registry *registry.Registry
 }
 
-// Aimed reads where seeding stands, and turns the cursor to the pass that is to be
-// worked off. It returns how many are left with it. Retiring takes no pass: it is
-// done on the way.
+// Aimed reads where seeding stands, turns the cursor to the next pass, and returns how many are left with it. Retiring takes no pass.
 func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	for {
 		var cursor state.Cursor // read under the registry, so that it fits the rules that are live
@@ -42,9 +42,7 @@ func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	}
 }
 
-// aim turns the cursor to the next pass, unless it is in the middle of it, and
-// returns how many are left: none if everything is live and shown, and nothing is
-// left of former rules.
+// aim turns the cursor to the next pass, unless it is in the middle of it, and returns how many are left.
 func (s *Seeding) aim(cursor *state.Cursor) int {
 	var levels []int
 	for _, b := range s.Planner.InForce {
@@ -59,7 +57,11 @@ func (s *Seeding) aim(cursor *state.Cursor) int {
 			left++
 		}
 	}
-	retiring, uncleaned := s.formersLeft()
+	var retiring, uncleaned bool // of former rules: some are still to retire; what retired ones wrote is still to be taken back
+	for _, b := range s.Planner.Formers() {
+		retiring = retiring || !b.Retired.Load()
+		uncleaned = uncleaned || b.Retired.Load() && !b.Cleaned.Load()
+	}
 	if retiring || uncleaned {
 		left += 2
 	}
@@ -83,16 +85,6 @@ func (s *Seeding) aim(cursor *state.Cursor) int {
 	return left
 }
 
-// formersLeft reports whether former rules are still to retire, and whether what
-// retired ones wrote is still to be taken back.
-func (s *Seeding) formersLeft() (retiring, uncleaned bool) {
-	for _, b := range s.Planner.Formers() {
-		retiring = retiring || !b.Retired.Load()
-		uncleaned = uncleaned || b.Retired.Load() && !b.Cleaned.Load()
-	}
-	return retiring, uncleaned
-}
-
 // End ends the cursor's pass, provided that the cursor has not moved.
 func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	switch cursor.Phase {
@@ -106,8 +98,7 @@ func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	return s.store(ctx, state.Cursor{Changes: cursor.Changes}) // no scan is under way any more
 }
 
-// Complete ends a pass: every item that was in the table when the pass was aimed at has been
-// worked off, by any process. It does nothing if another process has ended it already.
+// Complete ends a pass of which every item was worked off, by any process, unless another process has ended it.
 func (s *Seeding) Complete(ctx context.Context, text string) error {
 	p, err := ParsePass(text)
 	if err != nil || p.Epoch == 0 {
@@ -164,4 +155,84 @@ func (s *Seeding) store(ctx context.Context, cursor state.Cursor) error {
 		return ErrCursorMoved
 	}
 	return err
+}
+
+// A rule that is not in the file any more is retiring until all that takes its place is live and shown: what it wrote stands. Then it
+// retires, and scans of both tables take back what it wrote. A worker that knows only older rules may still write for it at any
+// time: the record of that very write has it taken back.
+
+// turn is a step of the registry, if neither cursor nor rules have moved. A higher counter of lives has every engine read the rules again.
+func (s *Seeding) turn(ctx context.Context, doing string, from, to state.Cursor, rows []ddb.TransactWriteItem) error {
+	c := table.NewExpression()
+	raise := c.Format("ADD %n %v", "live", table.Number(1))
+	same := s.Registry.RulesStand(c)
+	items := []ddb.TransactWriteItem{s.Tables.UpdatePart(state.TableKey(), raise, same, c)}
+	c = table.NewExpression()
+	unmoved := state.CursorIs(c, from)
+	to.Changes = from.Changes
+	items = append(items, s.Tables.PutPart(to.Row(s.Planner), unmoved, c))
+	err := s.Tables.Transact(ctx, doing, []string{""}, append(items, rows...))
+	if table.LostRace(err) {
+		return ErrCursorMoved // or the epoch, which the next reading shows
+	}
+	return err
+}
+
+// turnRowsMax is how many rules one step of the registry can write.
+const turnRowsMax = plan.TransactActionsMax - 2
+
+// turns is turn with any number of rows: before the last step the cursor stands at through, from where a crash is made good.
+func (s *Seeding) turns(ctx context.Context, doing string, from, through, to state.Cursor, rows []ddb.TransactWriteItem) error {
+	for ; len(rows) > turnRowsMax; rows = rows[turnRowsMax:] {
+		if err := s.turn(ctx, doing, from, through, rows[:turnRowsMax]); err != nil {
+			return err
+		}
+		through.Changes = state.Raised(from.Changes)
+		from = through
+	}
+	return s.turn(ctx, doing, from, to, rows)
+}
+
+// goLive turns the cursor to showing and marks a level's rules live, at once. A worker reads the registry behind its records: either it
+// finds the rules live and rolls up, or the scan that follows sees what it applied.
+func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
+	show := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}
+	if !s.showsAnything(show) {
+		show = state.Cursor{}
+	}
+	var rows []ddb.TransactWriteItem
+	for _, b := range s.Planner.InForce {
+		if b.Rule.Level == cursor.Level && !b.Live.Load() {
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
+		}
+	}
+	through := show
+	if through.Phase == state.PhaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest
+		through.Level = state.EveryLevel
+	}
+	return s.turns(ctx, "bringing rules to life", cursor, through, show, rows)
+}
+
+// retire turns the cursor to cleaning and marks former rules retired, at once. A worker that reads the registry afterwards finds them
+// retired and takes back what its records tell of, or the scan that follows here sees it.
+func (s *Seeding) retire(ctx context.Context, cursor state.Cursor) error {
+	var rows []ddb.TransactWriteItem
+	for _, b := range s.Planner.Formers() {
+		if !b.Retired.Load() {
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Retired)))
+		}
+	}
+	return s.turns(ctx, "retiring rules", cursor, state.Cursor{}, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseClean}, rows)
+}
+
+// endFormers notes that nothing is left of retired rules. The record of a late write has it taken back; rows of the state table that
+// come later are never read, and go with the next sweep.
+func (s *Seeding) endFormers(ctx context.Context, cursor state.Cursor) error {
+	var rows []ddb.TransactWriteItem
+	for _, b := range s.Planner.Formers() {
+		if b.Retired.Load() && !b.Cleaned.Load() {
+			rows = append(rows, s.Registry.RuleWrite(b.ID, "cleaned", table.Number(int64(s.Planner.Epoch))))
+		}
+	}
+	return s.turns(ctx, "ending former rules", cursor, cursor, state.Cursor{}, rows)
 }

@@ -87,8 +87,7 @@ func appendSequence(text []byte, decimals string) []byte {
 	return text
 }
 
-// cutSequence reads what appendSequence wrote at the beginning of a text. It may read
-// more than that: ParseVersion compares what it read with the text.
+// cutSequence reads what appendSequence wrote, or more than that: ParseVersion compares what it read.
 func cutSequence(text string) (decimals, rest string, ok bool) {
 	if text == "" {
 		return "", "", false

@@ -7,12 +7,9 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Stamp is the text that the engine leaves in a target's attribute with every
-// write: context, version and digest, with nothing between them. The context names
-// the item, the state table's incarnation and, where it has one, the parent or group; a
-// stamp of another context counts as none. The digest is one for each of
-// the values written, one behind another, so a stamp beside other values betrays another
-// program's write.
+// Stamp is what the engine leaves on a target with every write: context, version and digest, with nothing between. The context names the
+// item, the incarnation and the parent or group; a stamp of another context counts as none. The digest has a part for each value
+// written: other values beside it betray another program's write.
 type Stamp struct {
 	Context string
 	Version Version
@@ -67,8 +64,7 @@ func Parse(v change.Value) (Stamp, bool) {
 	return Stamp{context, version, digest}, ok && digits
 }
 
-// Digest digests the values that a rule writes one by one, so that each attribute
-// tells whether it still has the value that the rule wrote.
+// Digest digests values one by one, so that each attribute tells whether it still has the value that the rule wrote.
 func Digest(values []change.Value) string {
 	var text strings.Builder
 	for _, v := range values {

@@ -9,13 +9,9 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// Version orders what the engine writes: by rules epoch, then by what follows,
-// which is a position or a count of operations. Its text sorts as it compares, also with
-// more text behind it, so DynamoDB can compare it in a condition. A version is made by
-// VersionAt or VersionOf, or read by ParseVersion; "" is none.
-//
-// The text is the epoch and the place, and behind them, of a source that was rederived, how
-// often. docs/state-table.md says how each is written.
+// Version orders what the engine writes: by rules epoch, then by a position or a count of operations, then by how often a source was
+// rederived. Its text sorts as it compares, also with more text behind it, so DynamoDB can compare it. "" is none.
+// docs/state-table.md says how each part is written.
 type Version string
 
 // The first character of a place. The others begin the time of a stream label.
@@ -35,8 +31,7 @@ const (
 	versionRoom = 64 // bytes of nearly every version
 )
 
-// ParseVersion reads a version that a table holds. It reports false for a text
-// that VersionAt, VersionOf and Rederived do not write.
+// ParseVersion reads a version that a table holds; false for a text that no function here writes.
 func ParseVersion(text string) (Version, bool) {
 	parts, rest, ok := cutVersion(text)
 	if ok && rest != "" {
@@ -163,8 +158,7 @@ func VersionAt(epoch int, p change.Position) Version {
 	return Version(appendSequence(text, p.SequenceNumber()))
 }
 
-// labelTime is the time that a stream label tells, in milliseconds since 1970. It reports false for a
-// label of any other form. All labels of one table have the same form.
+// labelTime is the time of a stream label, in milliseconds since 1970; false for another form, which a table's labels share.
 func labelTime(label string) (uint64, bool) {
 	t, err := time.Parse(labelForm, label)
 	ms := t.UnixMilli()
@@ -210,8 +204,7 @@ func (v Version) place() string {
 // Count is the count of operations in v; 0 if it holds none.
 func (v Version) Count() int64 { return v.Parts().Count }
 
-// Has reports whether v includes w: an earlier position under newer
-// rules is still earlier, and the same one is not.
+// Has reports whether v includes w: an earlier position under newer rules is still earlier, and the same one is not.
 func (v Version) Has(w Version) bool { return v >= w || v.place() > w.place() }
 
 // UnderEpoch is the same position under another rules epoch.

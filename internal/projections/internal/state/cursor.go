@@ -15,10 +15,8 @@ import (
 // CursorKey is the key of the row that keeps the seeding cursor.
 func CursorKey() table.Key { return table.Key{Partition: registryPartition, Sort: "seeding"} }
 
-// ReadCursor reads a cursor. Of one of another epoch, or that a seeder of a
-// lost state table has left, nothing counts but its changes, and that a scan was under
-// way which shows what is live: the rules that it was for stay live, and no other scan
-// would show them.
+// ReadCursor reads a cursor. Of one of another epoch, or of a lost state table's seeder, only its changes count, and that a scan was under
+// way which shows what is live: those rules stay live, and no other scan would show them.
 func ReadCursor(rd *table.Reader, p *plan.Planner, r table.Row) Cursor {
 	c := Cursor{Changes: attributes.FromTable(r["changes"])}
 	phase := Phase(table.TextOf(r["phase"]))
@@ -29,7 +27,11 @@ func ReadCursor(rd *table.Reader, p *plan.Planner, r table.Row) Cursor {
 		return c
 	}
 	c.Level, c.Phase, c.Items = int(table.NumberOf(r["level"])), phase, table.NumberOf(r["items"])
-	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok && isScanPlace(rd, phase, last.Value) {
+	isKey := rd.IsItemKey
+	if phase == PhaseSweep {
+		isKey = table.IsKey
+	}
+	if last, ok := r["last"].(*ddb.AttributeValueMemberM); ok && isKey(last.Value) { // otherwise the scan begins anew
 		c.Last = last.Value
 	}
 	return c
@@ -64,21 +66,11 @@ func Raised(changes change.Value) change.Value {
 	return change.Number(strconv.FormatInt(n+1, 10))
 }
 
-// EveryLevel stands for the rules of every level, where a scan that shows what
-// is live was cut off by a change of the rules, and with it of their levels.
+// EveryLevel stands for all levels, where a change of the rules, and of their levels, cut off a scan that shows what is live.
 const EveryLevel = -1
 
 // IsFor reports whether the cursor's scan is for a rule.
 func (c Cursor) IsFor(r *rules.Rule) bool { return c.Level == r.Level || c.Level == EveryLevel }
-
-// isScanPlace reports whether a scan can go on behind a key. Behind another one
-// DynamoDB refuses to look: then the scan begins anew.
-func isScanPlace(rd *table.Reader, phase Phase, last table.Row) bool {
-	if phase == PhaseSweep {
-		return table.IsKey(last)
-	}
-	return rd.IsItemKey(last)
-}
 
 // Row is the cursor as it is stored by its next change.
 func (c Cursor) Row(p *plan.Planner) table.Row {

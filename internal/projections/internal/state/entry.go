@@ -79,10 +79,9 @@ func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 
 // EntryUnmoved is the condition that a ledger entry is as a move takes it to be.
 func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
-	switch {
-	case mv.Exact:
+	if mv.Exact {
 		condition = EntryIs(c, mv.Entry)
-	default:
+	} else {
 		condition = c.Format("%n = %v", "e", effectsValue(mv.Old)) +
 			c.Format(" AND %n >= %v AND %n < %v", "a", table.Text(string(mv.To.Epoch())), "a", table.Text(string(mv.To))) +
 			c.Format(" AND attribute_not_exists(%n)", "due")

@@ -11,9 +11,7 @@ import (
 )
 
 // MissingKey is the key of what is known of a rule's missing targets.
-func MissingKey(ruleID string) table.Key {
-	return table.Key{Partition: MissingPartition, Sort: ruleID}
-}
+func MissingKey(ruleID string) table.Key { return table.Key{Partition: MissingPartition, Sort: ruleID} }
 
 // MissingPartition holds one row for each rule with missing targets; sort: the rule's id.
 const MissingPartition = "missing"

@@ -50,8 +50,7 @@ func SeenAt(b *plan.Binding, r table.Row) stamp.Version {
 	return ""
 }
 
-// beyond is later than every version of a rule in force. What is later still, a
-// worker of a state table that was lost has left.
+// beyond is later than every version of a rule in force. A worker of a lost state table has left what is later still.
 func beyond(b *plan.Binding) stamp.Version { return stamp.VersionAt(b.Epoch+1, change.Position{}) }
 
 // SeenBefore is the condition that the row is not there yet or has a version below v ("<"; "<=": or just that).

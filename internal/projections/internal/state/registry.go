@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,8 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Format numbers what the rows of the state table and the stamps on items look like. It
-// rises with every change after which an engine would misread those of before.
+// Format numbers what rows and stamps look like. It rises with every change after which an engine would misread those of before.
 const Format = 2
 
 const (
@@ -29,8 +29,7 @@ const (
 // LeasesAttribute holds Table.Leases.
 const LeasesAttribute = "leases"
 
-// A rule's state in the registry. A rule whose meaning changes is another rule: its
-// row retires, and a new one begins. Rows stay for good, and no id is used again.
+// A rule's state in the registry. A rule whose meaning changes is another rule. Rows stay for good, and no id is used again.
 const (
 	Seeding  = "seeding" // its aggregates are not shown yet
 	Live     = "live"
@@ -144,8 +143,7 @@ func FileRow(name, text string) table.Row {
 // FileText is the text of a rule file that is kept.
 func FileText(r table.Row) string { return table.TextOf(r["text"]) }
 
-// CheckRegistry refuses a registry of another format, and one in which another program has
-// written what no engine can work with. Nothing else tells which rules were in force.
+// CheckRegistry refuses a registry of another format, or a torn one: nothing else tells which rules were in force.
 func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row) error {
 	it := attributes.ItemFromTable(own)
 	_, live := plan.ReadCount(it["live"])
@@ -176,7 +174,7 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 func otherFormat(stateTable string, own change.Item) error {
 	return &table.SetupError{
 		Problem: fmt.Sprintf("the format of state table %s (of table %s) is %s, and this version of dynamill reads format %d only: another "+
-			"version made the state table", stateTable, orNothing(audit.Text(own["table"])), orNothing(audit.Text(own["format"])), Format),
+			"version made the state table", stateTable, textOrMissing(own["table"]), textOrMissing(own["format"]), Format),
 		Remedy: "continue with that version; or start over (docs/state-table.md): delete the state table and its lease table, and the next " +
 			"`dynamill run` derives everything anew",
 	}
@@ -185,17 +183,12 @@ func otherFormat(stateTable string, own change.Item) error {
 func tornRegistry(stateTable, row, attribute string, it change.Item) error {
 	return &table.SetupError{
 		Problem: fmt.Sprintf("row registry %s of state table %s cannot be read: its %s is %s", row, stateTable, attribute,
-			orNothing(audit.Text(it[attribute]))),
+			textOrMissing(it[attribute])),
 		Remedy: "restore the row from a backup, or start over (docs/state-table.md)",
 	}
 }
 
-func orNothing(text string) string {
-	if text == "" {
-		return "missing"
-	}
-	return text
-}
+func textOrMissing(v change.Value) string { return cmp.Or(audit.Text(v), "missing") }
 
 // isWhole reports whether a value is a whole number between two others.
 func isWhole(v change.Value, low, high int64) bool {

@@ -51,8 +51,7 @@ func TaskRow(t Task, now time.Time) table.Row {
 	return r
 }
 
-// ReadTask reads the row of a task. It reports false for one of rules that this
-// engine does not know: they are newer.
+// ReadTask reads the row of a task. It reports false for one of rules that this engine does not know: they are newer.
 func ReadTask(rd *table.Reader, p *plan.Planner, r table.Row) (t Task, known bool) {
 	item := attributes.ItemFromTable(r)
 	id, parent := audit.TaskOf(item)
@@ -84,8 +83,7 @@ func ReadTask(rd *table.Reader, p *plan.Planner, r table.Row) (t Task, known boo
 	return t, true
 }
 
-// isPlace reports whether a task's children can go on behind a key. Behind another
-// one DynamoDB refuses to look: then the task begins with the first child again.
+// isPlace reports whether a task's children can go on behind a key. Otherwise it begins with the first child again.
 func isPlace(rd *table.Reader, t Task, cursor table.Row) bool {
 	if !t.Parent.Rule.Collection {
 		return table.IsKey(cursor) && table.KeyOf(cursor).Partition == ReferenceKey(t.Parent.Binding, t.Parent.Key, change.Key{}).Partition
@@ -96,11 +94,8 @@ func isPlace(rd *table.Reader, t Task, cursor table.Row) bool {
 	return ok && rd.IsItemKey(cursor) && key.Partition == partition && behind
 }
 
-// Task is the rest of a large fan-out, kept in the state table: one for each
-// rule and parent, at the position that the fan-out raised. A later one of the
-// same parent takes its place. Beside it there may be one that fills the children
-// of a parent anew, which a later such request takes over, and one for each range of
-// children that was cut off it.
+// Task is the rest of a large fan-out, one for each rule and parent, at the position that the fan-out raised. A later one of the same
+// parent takes its place. Beside it there may be one that fills the children of a parent anew, and one for each range cut off it.
 type Task struct {
 	Parent    plan.ItemRule // of which rule
 	At        stamp.Version // the parent's position, "" if it has none
@@ -127,8 +122,7 @@ type Task struct {
 	RangesReferring int
 }
 
-// TaskTerm is how long other workers leave a task alone that a worker has taken or held. It only keeps workers
-// from the same work: what a task writes, and where it goes on, is safe without it. So clocks need not agree.
+// TaskTerm is how long other workers leave a held task alone. It only keeps workers from the same work, so clocks need not agree.
 const TaskTerm = 20 * time.Second
 
 // heldMax bounds how far ahead the end of a term is believed: a worker whose clock is wrong may have crashed.
@@ -145,9 +139,7 @@ func (t Task) IsOfFanOut(o Task) bool {
 }
 
 // TaskIsHeldAs is the condition that no worker has taken, held or released a stored task since it was read.
-func TaskIsHeldAs(c *table.Expression, t Task) string {
-	return TaskIs(c, t) + c.Same("until", t.until)
-}
+func TaskIsHeldAs(c *table.Expression, t Task) string { return TaskIs(c, t) + c.Same("until", t.until) }
 
 // TaskIsOfFanOut is the condition that a stored task is of the same fan-out.
 func TaskIsOfFanOut(c *table.Expression, t Task) string {

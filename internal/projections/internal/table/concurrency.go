@@ -15,8 +15,7 @@ const (
 	requestsMin   = 2   // however often it throttles
 )
 
-// parallelism adapts how many requests are sent side by side: more as long as answers take little longer, half as
-// many after one that was throttled.
+// parallelism adapts how many requests are sent side by side: more while answers take little longer, half after a throttled one.
 type parallelism struct {
 	mu       sync.Mutex
 	limit    int // 0: requestsFirst
@@ -25,13 +24,6 @@ type parallelism struct {
 	took     time.Duration // all these
 	most     int           // under way beside one of them, it included
 	best     time.Duration // the least that one took on average, since no more than requestsFirst were under way
-}
-
-// now is how many requests may be under way.
-func (p *parallelism) now() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return cmp.Or(p.limit, requestsFirst)
 }
 
 // begin notes that a request is sent.
@@ -72,10 +64,13 @@ func (p *parallelism) end(took time.Duration, throttled bool) {
 }
 
 // AtOnce is how many requests of one piece of work are under way together, as things are.
-func (rd *Reader) AtOnce() int { return rd.parallelism.now() }
+func (rd *Reader) AtOnce() int {
+	rd.parallelism.mu.Lock()
+	defer rd.parallelism.mu.Unlock()
+	return cmp.Or(rd.parallelism.limit, requestsFirst)
+}
 
-// Slots bound the requests of one piece of work that are under way together: no slot is
-// given while as many are taken as AtOnce allows at that moment.
+// Slots bound the requests of one piece of work that are under way together, by what AtOnce allows at that moment.
 type Slots struct {
 	reader *Reader
 	mu     sync.Mutex
@@ -109,8 +104,7 @@ func (s *Slots) Return() {
 	s.change.Signal()
 }
 
-// Every calls f for 0 to n-1, several at once, and returns all that they return. f sends
-// one request after the other.
+// Every calls f for 0 to n-1, several at once, and returns all errors. f sends one request after the other.
 func (rd *Reader) Every(ctx context.Context, n int, f func(context.Context, int) error) []error {
 	errs, slots := make([]error, n), rd.NewSlots()
 	var all sync.WaitGroup
@@ -125,9 +119,7 @@ func (rd *Reader) Every(ctx context.Context, n int, f func(context.Context, int)
 	return errs
 }
 
-// Each calls f for 0 to n-1, several at once, and begins no more of them once
-// one has failed. The error that it returns is that of the lowest number, not
-// the one that came first.
+// Each is Every, but begins no more calls once one has failed. It returns the error of the lowest number, not the first to come.
 func (rd *Reader) Each(ctx context.Context, n int, f func(context.Context, int) error) error {
 	var failed atomic.Bool
 	return cmp.Or(rd.Every(ctx, n, func(ctx context.Context, i int) error {

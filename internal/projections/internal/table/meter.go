@@ -9,9 +9,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The least that a write takes (DynamoDB developer guide, "DynamoDB read and
-// write operations"): a unit for an item of up to 1 KB, two in a transaction.
-// A refused condition takes them too, and no answer says so.
+// The least that a write takes, also one whose condition fails (DynamoDB developer guide, "DynamoDB read and write operations").
 const (
 	WriteUnitsMin       = 1
 	TransactionUnitsMin = 2
@@ -59,8 +57,8 @@ func write[T any](ctx context.Context, ts *Tables, doing string, atLeast int, se
 	return Attempt(ctx, ts.Reader, doing, func() (T, error) { return writeOnce(ts, atLeast, send, used) })
 }
 
-// writeOnce sends one write request, charges the budget that there may be, and adds up what it took. atLeast is what
-// it takes as far as is known before; used tells, of the answer, the owners of the actions that took effect, and the units.
+// writeOnce sends one write request, charges the budget, and adds up what it took. atLeast is what it takes as far as is known before;
+// used tells the owners of the actions that took effect, and the units.
 func writeOnce[T any](ts *Tables, atLeast int, send func() (T, error), used func(T) (owners []string, units float64)) (T, error) {
 	ts.Budget.Spend(float64(atLeast), ts.Work != "")
 	out, err := send()

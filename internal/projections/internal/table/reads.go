@@ -14,8 +14,7 @@ import (
 // BatchGetMax is how many keys one BatchGetItem takes (DynamoDB API).
 const BatchGetMax = 100
 
-// ReadBoth gets items of the user's table and rows of the state table, consistently, each of
-// them for itself.
+// ReadBoth gets items of the user's table and rows of the state table, each consistently by itself.
 func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key, rows []Key) (map[change.Key]change.Item, map[Key]Row,
 	error) {
 	type place struct {

@@ -64,8 +64,7 @@ func (s *Schema) KeyOf(item Row) change.Key {
 	return k
 }
 
-// CanExist reports whether the table can hold an item under a key. A key from elsewhere may be anything, and
-// DynamoDB refuses a read by an invalid one.
+// CanExist reports whether the table can hold an item under a key. DynamoDB refuses a read by an invalid one.
 func (s *Schema) CanExist(k change.Key) bool {
 	good := func(text string, kind change.Kind, bytesMax int) bool {
 		_, err := decimal.Parse(text)

@@ -22,8 +22,8 @@ const (
 	statementCharactersMax = 8192
 )
 
-// Statement is an update of an item that exists, with its condition, in PartiQL. set and remove are the
-// parts of its update expression. It reports false for a text that is too long for a statement.
+// Statement is an update of an item that exists, in PartiQL; set and remove are parts of its update expression. It reports false for
+// a text that is too long.
 func (c *Expression) Statement(table string, key Row, set, remove []string, condition string) (ddb.BatchStatementRequest, bool) {
 	st := ddb.BatchStatementRequest{ReturnValuesOnConditionCheckFailure: AllOld}
 	var b strings.Builder
@@ -91,9 +91,8 @@ func (ts *Tables) Batches(permission string, n int) bool {
 	return n >= ts.BatchMin && !refused
 }
 
-// Statements sends a batch of statements, each for a rule, and returns DynamoDB's answer to each of them. A statement whose
-// answer is an error is to go out alone, unless its code asks for another try: err is why that did not help. Without
-// answers, all of them are to go out alone.
+// Statements sends a batch of statements, each for a rule, and returns the answer to each. One with an error is to go out alone, unless
+// its code asks for another try: err is why that did not help. Without answers, all are to go out alone.
 func (ts *Tables) Statements(ctx context.Context, permission, doing string, owners []string, statements []ddb.BatchStatementRequest) (
 	[]ddb.BatchStatementResponse, error) {
 	responses, err := ts.sendStatements(ctx, doing, owners, statements)
@@ -108,8 +107,8 @@ func (ts *Tables) Statements(ctx context.Context, permission, doing string, owne
 	return responses, err
 }
 
-// WrittenAlone notes that a write took effect alone. answer is what DynamoDB had answered to its statement, nil if that was
-// not sent. An endpoint that had called it invalid cannot read such statements, so no more batches go out.
+// WrittenAlone notes that a write took effect alone. If DynamoDB had called its statement invalid (answer; nil if it was not sent), the
+// endpoint cannot read such statements: no more batches go out.
 func (ts *Tables) WrittenAlone(ctx context.Context, permission string, answer *ddb.BatchStatementError) {
 	if answer != nil && answer.Code == ddb.BatchStatementErrorCodeEnumValidationError {
 		ts.endBatches(ctx, permission, answered(answer))

@@ -13,8 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/pace"
 )
 
-// stateTableWait bounds how long a new state table may take to become active. Until then it is described every
-// stateTableEvery.
+// stateTableWait bounds how long a new state table takes to become active; stateTableEvery is between two looks.
 const (
 	stateTableWait  = 2 * time.Minute
 	stateTableEvery = 500 * time.Millisecond
@@ -71,8 +70,7 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool, creating
 	}
 }
 
-// EnsureTTL turns on the state table's time to live. It comes before the
-// registry is founded, so that the next start makes good what a crash left out.
+// EnsureTTL turns on TTL, before the registry is founded: the next start makes good what a crash left out.
 func (ts *Tables) EnsureTTL(ctx context.Context) error {
 	if on, err := ts.ttlIsOn(ctx); err != nil || on {
 		return err
@@ -110,7 +108,13 @@ func (ts *Tables) StateTableActive(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return out.Table.TableStatus == ddb.TableStatusActive, ts.checkStateKeys(out.Table)
+	if SchemaOf(out.Table) != stateSchema {
+		err = &SetupError{
+			Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", ts.StateTable, PK, SK),
+			Remedy:  "name another one with --state-table, or none",
+		}
+	}
+	return out.Table.TableStatus == ddb.TableStatusActive, err
 }
 
 // HoldsItems reports whether DynamoDB has counted items in the state table. It counts every six hours or so.
@@ -119,17 +123,6 @@ func (ts *Tables) HoldsItems(ctx context.Context) (bool, error) {
 		return ts.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &ts.StateTable})
 	})
 	return err == nil && aws.ToInt64(out.Table.ItemCount) > 0, err
-}
-
-// checkStateKeys refuses a table whose keys are not those of a state table.
-func (ts *Tables) checkStateKeys(t *ddb.TableDescription) error {
-	if SchemaOf(t) == stateSchema {
-		return nil
-	}
-	return &SetupError{
-		Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", ts.StateTable, PK, SK),
-		Remedy:  "name another one with --state-table, or none",
-	}
 }
 
 // CreateStateTable creates the state table. It may not be active yet.

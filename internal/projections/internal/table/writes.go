@@ -10,8 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awscall"
 )
 
-// UpdateState sends one UpdateItem to the state table for a rule; condition "" for none. It reports
-// false if the condition failed.
+// UpdateState sends one UpdateItem to the state table for a rule; condition "" for none. false: the condition failed.
 func (ts *Tables) UpdateState(ctx context.Context, rule, doing string, key Key, update, condition string, c *Expression) (bool, error) {
 	_, err := ts.UpdateItem(ctx, rule, doing, ts.StateUpdate(key, update, condition, c))
 	return written(err)
@@ -36,8 +35,7 @@ func (ts *Tables) UpdateItem(ctx context.Context, rule, doing string, in *dynamo
 		})
 }
 
-// PutState sends one PutItem to the state table; condition "" for none. rule is its id, "" for none. It
-// reports false if the condition failed.
+// PutState sends one PutItem to the state table for a rule; condition and rule "" for none. false: the condition failed.
 func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condition string, c *Expression) (bool, error) {
 	in := &dynamodb.PutItemInput{
 		TableName: &ts.StateTable, Item: r, ConditionExpression: optional(condition), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
@@ -51,8 +49,7 @@ func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condi
 	return written(err)
 }
 
-// DeleteState sends one DeleteItem to the state table for a rule. An item that no longer
-// meets the condition ("" for none) stays, and that is no error.
+// DeleteState sends one DeleteItem to the state table for a rule; condition "" for none. If it fails, that is no error.
 func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) error {
 	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
 		TableName: &ts.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
@@ -72,8 +69,7 @@ func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.D
 	return err
 }
 
-// DeleteItem sends one DeleteItem to the user's table for a rule. An item that does
-// not meet the condition stays, and that is no error.
+// DeleteItem sends one DeleteItem to the user's table for a rule. If the condition fails, that is no error.
 func (ts *Tables) DeleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *Expression) error {
 	ts.Counters.Writes.Add(1)
 	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
@@ -82,8 +78,7 @@ func (ts *Tables) DeleteItem(ctx context.Context, rule, doing string, key change
 	})
 }
 
-// Transact sends one transaction. owners are the ids of the rules that its
-// actions serve, one for each or one for all of them, "" for none.
+// Transact sends one transaction. owners are the ids of the rules that its actions serve, one for each or one for all, "" for none.
 func (ts *Tables) Transact(ctx context.Context, doing string, owners []string, items []ddb.TransactWriteItem) error {
 	ts.Counters.Writes.Add(1)
 	ts.Counters.Transactions.Add(1)
@@ -103,3 +98,46 @@ func (ts *Tables) StateUpdate(key Key, update, condition string, c *Expression) 
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
 	}
 }
+
+// UpdatePart is an update of a row as a part of a transaction; condition "" for none.
+func (rd *Reader) UpdatePart(key Key, update, condition string, c *Expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Update: &ddb.Update{
+		TableName: &rd.StateTable, Key: key.Attributes(), UpdateExpression: &update, ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}}
+}
+
+// CheckPart is a condition on a row as a part of a transaction.
+func (rd *Reader) CheckPart(key Key, condition string, c *Expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{ConditionCheck: &ddb.ConditionCheck{
+		TableName: &rd.StateTable, Key: key.Attributes(), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}}
+}
+
+// PutPart is a row as a part of a transaction; condition "" for none.
+func (rd *Reader) PutPart(r Row, condition string, c *Expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Put: &ddb.Put{
+		TableName: &rd.StateTable, Item: r, ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}}
+}
+
+// DeletePart is the end of a row as a part of a transaction; condition "" for none.
+func (rd *Reader) DeletePart(key Key, condition string, c *Expression) ddb.TransactWriteItem {
+	return ddb.TransactWriteItem{Delete: &ddb.Delete{
+		TableName: &rd.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}}
+}
+
+// optional is an expression of a request; nil where the text is empty.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// AllOld has a refused write return the item that it found. It costs nothing (API reference, UpdateItem).
+const AllOld = ddb.ReturnValuesOnConditionCheckFailureAllOld
