@@ -49,7 +49,7 @@ func Filters(set *rules.Set) []string {
 
 // concerned reports whether some rule reads or writes items of the entity.
 func concerned(e *rules.Entity) bool {
-	return len(e.Sources)+len(e.Displays)+len(e.Makers)+len(e.Parents)+len(e.Children) > 0 || e.Located
+	return len(e.Sources)+len(e.Displays)+len(e.Makers)+len(e.Parents)+len(e.Children)+len(e.Own) > 0 || e.Located
 }
 
 // text is one thing that a key may be.

@@ -76,7 +76,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
 	for _, w := range cr.Writes {
 		r.Writes = append(r.Writes, w.As.Text)
-		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
+		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})
 	}
 	r.Injective = r.MakesItems() && covers(r.join.Fill, len(source.shape.Variables))
 	r.Collection = r.HasParent() && collects(r)
@@ -110,6 +110,10 @@ func hang(r *Rule) {
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)
 		r.Target.Children = append(r.Target.Children, r)
+		return
+	}
+	if r.WritesSource() {
+		r.Target.Own = append(r.Target.Own, r)
 		return
 	}
 	if r.MakesItems() {

@@ -36,7 +36,8 @@ const (
 func CompileTemplate(src string) (*Template, error) {
 	t := &Template{source: src}
 	if len(src) > SourceBytesMax {
-		return nil, problem(span{SourceBytesMax, len(src)}, CodeTooLong, "", "the text has %d bytes; at most %d are allowed", len(src), SourceBytesMax)
+		return nil, problem(span{SourceBytesMax, len(src)}, CodeTooLong, "", "the text has %d bytes; at most %d are allowed", len(src),
+			SourceBytesMax)
 	}
 	var err error
 	if start := len(src) - len(strings.TrimLeft(src, " ")); start < len(src) && src[start] == expressionMark {
@@ -93,7 +94,8 @@ func (t *Template) parse() error {
 	}
 	flush()
 	if len(t.parts) == 0 {
-		return problem(span{}, CodeEmpty, "drop the attribute, or write a text, as in \"POST#${status}\"", "the text is empty, and an empty text is no value")
+		return problem(span{}, CodeEmpty, "drop the attribute, or write a text, as in \"POST#${status}\"",
+			"the text is empty, and an empty text is no value")
 	}
 	return nil
 }
