@@ -3,6 +3,8 @@ package computed
 import (
 	"context"
 
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
@@ -10,8 +12,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 var (
@@ -20,8 +20,8 @@ var (
 	_ explaining.Family = kind{}
 )
 
-// value is the kind of drift of an attribute that a rule works out from its item.
-const value drift.Kind = "computed value"
+// computedValue is the kind of drift of an attribute that a rule works out from its item.
+const computedValue drift.Kind = "computed value"
 
 // Facts implements audit.Family.
 func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
@@ -33,7 +33,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 		audit.MustBeParked(b.ID, s.Key, w.Bad.Code, emit)
 	}
 	if !w.holds(b, s.Image) {
-		audit.Spot(value, b.ID, s.Key, emit)
+		audit.Spot(computedValue, b.ID, s.Key, emit)
 	}
 }
 
@@ -47,8 +47,8 @@ func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
 func (kind) Case(*audit.Judge) audit.Case { return nil }
 
 var procedures = map[drift.Kind]*auditing.Procedure{
-	value:        {Items: auditing.Items{auditing.OwnItem}, Judge: judgeValue},
-	drift.Parked: {Rows: auditing.Rows{auditing.ParkedRows}, Judge: judgeParked, Mend: clearParked},
+	computedValue: {Items: auditing.Items{auditing.OwnItem}, Judge: judgeValue},
+	drift.Parked:  {Rows: auditing.Rows{auditing.ParkedRows}, Judge: judgeParked, Mend: clearParked},
 }
 
 // Procedure implements auditing.Family.
@@ -69,7 +69,7 @@ func judgeValue(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	w, ok := wantedIn(e, sus)
 	reading := drift.ReadingOf(sus, change.Digest(append([]change.Value{auditing.RuleValue(b, item), change.Bool(ok)}, w.Values...)...))
 	if ok && !w.holds(b, item) {
-		f := drift.Finding{Rule: b.Rule.Name, Kind: value, Item: sus.Item, WriteUnits: audit.UnitsOf(item)}
+		f := drift.Finding{Rule: b.Rule.Name, Kind: computedValue, Item: sus.Item, WriteUnits: audit.UnitsOf(item)}
 		reading.Findings = audit.CompareAttributes(f, b.Rule.Writes, w.Values, item)
 	}
 	return reading

@@ -6,7 +6,9 @@
 package computed
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -50,10 +52,20 @@ func (kind) Check(d *rules.Declaration) {
 }
 
 // Compile makes the Form of a rule.
-func (kind) Compile(r *rules.Rule, _ *rules.Declaration) rules.Form { return &Form{r} }
+func (kind) Compile(r *rules.Rule, _ *rules.Declaration) rules.Form {
+	f := &Form{rule: r}
+	for i := range r.Attributes {
+		f.order = append(f.order, i)
+	}
+	slices.SortFunc(f.order, func(x, y int) int { return cmp.Compare(r.Attributes[x].As, r.Attributes[y].As) })
+	return f
+}
 
 // Form works out the attributes of a set rule.
-type Form struct{ rule *rules.Rule }
+type Form struct {
+	rule  *rules.Rule
+	order []int // of the rule's Attributes, by name: the order in the file means nothing
+}
 
 var _ rules.Setter = (*Form)(nil)
 
@@ -64,23 +76,28 @@ func Of(r *rules.Rule) *Form {
 }
 
 // Values implements rules.Setter: all attributes are absent if where does not hold, if something
-// that one of them needs is missing, or if the rule cannot read the item.
+// that one of them needs is missing, or if the rule cannot read the item. If several things cannot be read, the
+// attribute whose name comes first tells.
 func (f *Form) Values(m *rules.Match, img change.Image) ([]change.Value, error) {
 	none := make([]change.Value, len(f.rule.Attributes))
 	holds, err := f.rule.Wanted(m, img)
 	if err != nil || !holds {
 		return none, err
 	}
-	values := make([]change.Value, len(f.rule.Attributes))
-	for i, a := range f.rule.Attributes {
+	values, complete := make([]change.Value, len(f.rule.Attributes)), true
+	for _, i := range f.order {
+		a := f.rule.Attributes[i]
 		if values[i] = a.Constant; a.Template == nil {
 			continue
 		}
 		v, ok, err := f.rule.Worked(a, m, img)
-		if err != nil || !ok {
+		if err != nil {
 			return none, err
 		}
-		values[i] = v
+		values[i], complete = v, complete && ok
+	}
+	if !complete {
+		return none, nil
 	}
 	return values, nil
 }
@@ -113,5 +130,5 @@ func (f *Form) Replays() string {
 
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need {
-	return []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for set rules."}}
+	return []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy and set rules."}}
 }
