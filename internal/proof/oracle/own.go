@@ -60,6 +60,17 @@ func workedOut(rule *rules.Rule, m *rules.Match, item change.Item) (values []cha
 	return values, ""
 }
 
+// HoldsOwn reports whether an item holds what a rule works out from the item alone.
+func HoldsOwn(rule *rules.Rule, m *rules.Match, item change.Item) bool {
+	values, _ := workedOut(rule, m, item)
+	for i, a := range rule.Attributes {
+		if !(cell{want: values[i]}).allows(item.Lookup(a.As)) {
+			return false
+		}
+	}
+	return true
+}
+
 // worker works out one text over one item. It knows as much of the language as the rules of the proof use.
 type worker struct {
 	get    func(name string) change.Value

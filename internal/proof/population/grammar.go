@@ -20,7 +20,7 @@ const (
 //
 //	file   = table noun noun branch { branch } [ twins ] rule { rule }
 //	branch = part | edge
-//	rule   = copy | mirror | count | adder
+//	rule   = copy | mirror | count | adder | own
 //
 // A rule reads only what was there before it and writes only under new names,
 // so that rules never feed each other in a circle and no attribute has two
@@ -59,13 +59,15 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 
 // rule adds one rule, or none where what it drew does not go together.
 func (g *grammar) rule() {
-	switch n := g.r.IntN(10); {
+	switch n := g.r.IntN(12); {
 	case n < 3:
 		g.copy(g.source(), g.any())
 	case n < 5:
 		g.mirror(g.source())
 	case n < 8:
 		g.count(g.source(), g.any())
+	case n >= 10:
+		g.own(g.source())
 	default:
 		g.adder(g.adderWord(n), g.source(), g.any())
 	}
