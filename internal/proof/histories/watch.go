@@ -135,6 +135,10 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 // judgeOwn says whether a worker took off an item what it must hold by itself, or wrote what it must not (promise 3).
 func (l *life) judgeOwn(w *adversary.Worker, r *rules.Rule, m *rules.Match, before, after change.Item) {
 	key := l.Population.Key(after)
+	wrote := slices.ContainsFunc(r.Writes, func(name string) bool { return !before.Lookup(name).Equal(after.Lookup(name)) })
+	if !wrote {
+		return // it is another rule's write
+	}
 	was, ok := l.Population.Set.Identify(key, before)
 	right := ok && was.Entity == r.Target && oracle.HoldsOwn(r, &was, before)
 	if right && w.RuleFile() == l.Population.File && !oracle.HoldsOwn(r, m, after) {

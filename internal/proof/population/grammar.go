@@ -14,6 +14,7 @@ const (
 	rulesMin, rulesMax = 3, 8
 	entitiesMax        = 6
 	triesMax           = 30 // of one rule: not every sentence fits every pair of entities
+	ownPercent         = 7  // so often in a hundred, a rule that reads and writes one entity stands before another rule
 )
 
 // grammar draws one rule file, from the left to the right:
@@ -52,6 +53,10 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 	}
 	want := rulesMin + r.IntN(rulesMax-rulesMin+1)
 	for try := 0; len(g.rules) < want && try < triesMax; try++ {
+		if before := len(g.rules); g.chance(ownPercent) {
+			g.own(g.source())
+			want += len(g.rules) - before
+		}
 		g.rule()
 	}
 	return g.String()
@@ -59,15 +64,13 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 
 // rule adds one rule, or none where what it drew does not go together.
 func (g *grammar) rule() {
-	switch n := g.r.IntN(12); {
+	switch n := g.r.IntN(10); {
 	case n < 3:
 		g.copy(g.source(), g.any())
 	case n < 5:
 		g.mirror(g.source())
 	case n < 8:
 		g.count(g.source(), g.any())
-	case n >= 10:
-		g.own(g.source())
 	default:
 		g.adder(g.adderWord(n), g.source(), g.any())
 	}

@@ -28,6 +28,9 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 		return nil
 	}
 	if !r.Source.broken && !r.Target.broken {
+		if r.traits.WritesSource() {
+			r.Decl.By = nil // refused as a key that its kind does not have
+		}
 		c.join(r)
 	}
 	return r
