@@ -120,7 +120,8 @@ func traits(p *Population) map[string]bool {
 		has[r.Kind.Word()] = true
 		mark("chain", r.Level > 0)
 		mark("set in a chain", r.WritesSource() && (r.Level > 0 || slices.ContainsFunc(p.Set.Rules, func(other *rules.Rule) bool {
-			return other != r && other.Source == r.Target && slices.ContainsFunc(other.Reads, func(name string) bool { return slices.Contains(r.Writes, name) })
+			reads := func(name string) bool { return slices.Contains(other.Reads, name) }
+			return other != r && other.Source == r.Target && slices.ContainsFunc(r.Writes, reads)
 		})))
 		mark("long chain", r.Level > 1)
 		mark("write shards", r.Suffixes() > 1)
