@@ -79,6 +79,9 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 				had[r.Name] = true
 			}
 		}
+		for _, r := range m.Entity.Own {
+			had[r.Name] = had[r.Name] || !it.Lookup(r.Writes[0]).Missing()
+		}
 		for _, r := range m.Entity.Children {
 			parent, ok, err := r.ParentKey(m, it)
 			if of, known := p.Set.Identify(parent, items[parent]); ok && err == nil && known && of.Entity == r.Source {

@@ -14,6 +14,7 @@ const (
 	rulesMin, rulesMax = 3, 8
 	entitiesMax        = 6
 	triesMax           = 30 // of one rule: not every sentence fits every pair of entities
+	ownMax             = 2  // rules beyond rulesMax that read and write one entity
 	ownPercent         = 7  // so often in a hundred, a rule that reads and writes one entity stands before another rule
 )
 
@@ -52,8 +53,9 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 		g.twins()
 	}
 	want := rulesMin + r.IntN(rulesMax-rulesMin+1)
+	most := want + ownMax
 	for try := 0; len(g.rules) < want && try < triesMax; try++ {
-		if before := len(g.rules); g.chance(ownPercent) {
+		if before := len(g.rules); want < most && g.chance(ownPercent) {
 			g.own(g.source())
 			want += len(g.rules) - before
 		}

@@ -355,8 +355,9 @@ func (m *machine) pad(n *call, v, width value) value {
 	if !number.IsInteger() || number.Cmp(decimal.New(0)) < 0 {
 		return m.fail(CodeNumberWidth, "%s is the number %s; pad needs a whole number from 0 up", m.text(n.arguments[0].place()), number)
 	}
-	digits, most := number.String(), 0
-	if most, _ = width.position(); len(digits) > most {
+	digits := number.String()
+	most, _ := width.position()
+	if len(digits) > most {
 		return m.fail(CodeNumberWidth, "%s is the number %s, which has more than %d digits", m.text(n.arguments[0].place()), clip(digits), most)
 	}
 	return wrap(change.String(strings.Repeat("0", most-len(digits)) + digits))

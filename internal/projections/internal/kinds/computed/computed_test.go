@@ -103,7 +103,8 @@ func TestExplainTellsTheValues(t *testing.T) {
 	}
 	want := []string{
 		`author: refers to no parent => take authorName off`,
-		`by-month: cannot read the item: GSI2SK of Post: likes is the string "many"; pad needs a number => park it (value.type), take GSI2PK, GSI2SK off`,
+		`by-month: cannot read the item: GSI2SK of Post: likes is the string "many"; pad needs a number => ` +
+			`park it (value.type), take GSI2PK, GSI2SK off`,
 		`published: asks for other values => set GSI1PK = "POST#STATUS#published", GSI1SK = "2026"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
