@@ -18,6 +18,7 @@ type file struct {
 	joined          [][2]string                  // names that `by` joins: theirs and ours
 	handed          [][2]string                  // names between which a copy or a mirror hands a value on
 	totals          []string                     // attributes that rules work out
+	padded          []string                     // attributes that are padded to a width
 	wheres, amounts []string                     // expressions
 }
 
@@ -74,7 +75,10 @@ func (f *file) addTemplate(a rules.Attribute) {
 		f.handed = append(f.handed, [2]string{name[1], a.As})
 	}
 	for _, found := range arithmetic.FindAllStringSubmatch(a.Template.String(), -1) {
-		f.amounts = append(f.amounts, found[1]+found[2]+found[3])
+		f.amounts = append(f.amounts, found[1]+found[3])
+		if found[2] != "" {
+			f.padded = append(f.padded, found[2])
+		}
 	}
 }
 

@@ -156,7 +156,7 @@ func (g *grammar) worked(e *entity) (attribute, string) {
 	case len(numbers) > 0 && g.chance(40):
 		one, two := g.oneOf(numbers).name, g.oneOf(numbers).name
 		as.name, as.sort = e.fresh("own"+title(one)), number
-		return as, "= " + g.pick(one+" * "+two, one+" + 0.1", one+" - "+two+" * 2", one+" / 3")
+		return as, "= " + g.pick(one+" * "+two, one+" + 0.1", one+" - "+two+" * 2", one+" / 4")
 	}
 	text := g.pick("X#", "", "#") + g.hole(from)
 	for range g.r.IntN(3) {
