@@ -10,8 +10,7 @@ import (
 )
 
 // takeOff takes what former rules, or rules of a former entity, wrote off items that
-// still carry it. Should an item be what it was again by now, the record of this
-// write heals it.
+// still carry it. An item that is what it was again by now keeps it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
 		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
@@ -43,6 +42,11 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write
 		t.Holds(left.Last, b.Stamp)
 	}
 	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	if !id.Former {
+		for _, eq := range id.Rule.Target.Equals { // an item that is of the entity again keeps them
+			t.Holds(left.Last, eq.Attribute)
+		}
+	}
 	t.TakeOff(id.Stamp)
 	for _, name := range left.Names {
 		t.Put(name, left.Back[name])
