@@ -59,6 +59,7 @@ func wordsForKinds(t *testing.T) kindNames {
 	for _, family := range families {
 		names.own[path.Base(family)] = true
 	}
+	delete(names.own, "computed") // English has many other uses for it
 	for _, kind := range projections.Kinds {
 		if plural := kind.Traits().Plural; plural != "" { // a kind that is planned has none
 			names.shared[kind.Word()], names.shared[plural] = true, true
@@ -77,6 +78,8 @@ func wordsForKinds(t *testing.T) kindNames {
 var namesakes = map[string]string{
 	"internal/projections/internal/state/accumulator.go": `"sum"`,   // the partition of accumulators
 	"internal/rules/expr/function.go":                    `"count"`, // a function of other languages
+	"internal/rules/compare.go":                          `"set"`,   // the key of several kinds
+	"cmd/dynamill/internal/demo/demo.go":                 `"set"`,   // what the application does
 }
 
 // namedIn finds what names a kind in a file: names, texts and imports, but no comment, no field's tag and nothing that

@@ -36,7 +36,7 @@ var library = []string{
 
 // families lists the families of kinds of rules.
 var families = []string{"./internal/projections/internal/kinds/copies", "./internal/projections/internal/kinds/mirrors",
-	"./internal/projections/internal/kinds/aggregates"}
+	"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/kinds/computed"}
 
 // engine lists the rooms that keep the promises.
 var engine = []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}

@@ -25,6 +25,7 @@ func TestRulesNameNoKind(t *testing.T) {
 			words[kind.Word()], words[plural] = true, true
 		}
 	}
+	delete(words, "set") // a compiled rule file is a Set
 	if len(words) < 8 {
 		t.Fatalf("only %d words of kinds", len(words))
 	}

@@ -42,7 +42,7 @@ func Filters(set *rules.Set) []string {
 }
 
 func concerned(e *rules.Entity) bool {
-	return len(e.Sources)+len(e.Displays)+len(e.Makers)+len(e.Parents)+len(e.Children) > 0 || e.Located
+	return len(e.Sources)+len(e.Displays)+len(e.Makers)+len(e.Parents)+len(e.Children)+len(e.Own) > 0 || e.Located
 }
 
 // text is one thing that a key may be.

@@ -134,8 +134,7 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*
 	}
 }
 
-// takeOff takes what former rules, or rules of a former entity, wrote off items. If an item is again what it was, the record of this
-// write heals it.
+// takeOff takes what former rules, or rules of a former entity, wrote off items. An item that is again what it was keeps it.
 func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
 		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
@@ -166,6 +165,11 @@ func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write
 		t.Holds(left.Last, b.Stamp)
 	}
 	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them
+	if !id.Former {
+		for _, eq := range id.Rule.Target.Equals { // an item that is of the entity again keeps them
+			t.Holds(left.Last, eq.Attribute)
+		}
+	}
 	t.TakeOff(id.Stamp)
 	for _, name := range left.Names {
 		t.Put(name, left.Back[name])

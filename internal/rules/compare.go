@@ -34,7 +34,9 @@ func Compare(old, new *Rule) []FieldChange {
 	traits, same := new.Kind.Traits(), old.Kind == new.Kind
 	if same {
 		add(traits.SourceField, old.Source.Name, new.Source.Name)
-		add(traits.TargetField, old.targetText(), new.targetText())
+		if !traits.WritesSource() {
+			add(traits.TargetField, old.targetText(), new.targetText())
+		}
 	} else {
 		add("reads", old.Source.Name, new.Source.Name)
 		add("writes", old.targetText(), new.targetText())
@@ -143,7 +145,9 @@ func sortedText(parts []string) string {
 func (r *Rule) constantsText() string {
 	constants := map[string]change.Value{}
 	for _, a := range r.Attributes {
-		constants[a.As] = a.Constant
+		if constants[a.As] = a.Constant; a.Template != nil {
+			constants[a.As] = change.String(a.Template.String())
+		}
 	}
 	return ConstantsText(constants)
 }

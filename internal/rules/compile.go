@@ -74,7 +74,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
 	for _, w := range cr.Writes {
 		r.Writes = append(r.Writes, w.As.Text)
-		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant})
+		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})
 	}
 	r.Injective = r.MakesItems()
 	for slot := range source.shape.Variables {
@@ -100,6 +100,10 @@ func hang(r *Rule) {
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)
 		r.Target.Children = append(r.Target.Children, r)
+		return
+	}
+	if r.WritesSource() {
+		r.Target.Own = append(r.Target.Own, r)
 		return
 	}
 	if r.MakesItems() {

@@ -44,6 +44,8 @@ func FuzzLoad(f *testing.F) {
 				_, _, _ = form.Item(&m, item)
 			case rules.Adder:
 				_, _, _ = form.Contribution(&m, item)
+			case rules.Setter:
+				_, _ = form.Values(&m, item)
 			default:
 				t.Fatalf("rule %s of kind %s has no effect", r.Name, r.Kind.Word())
 			}

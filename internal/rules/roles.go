@@ -56,6 +56,13 @@ type Giver interface {
 	Given(parent change.Image) []change.Value
 }
 
+// Setter is the Form of a rule that writes on an item what it works out from this item alone.
+type Setter interface {
+	// Values returns a value for each of Rule.Attributes, absent where the item must not have the
+	// attribute. The error is an *ItemError: then it must have none of them.
+	Values(m *Match, img change.Image) ([]change.Value, error)
+}
+
 // Wanted reports whether the rule's where holds for a source item. The error is an *ItemError.
 func (r *Rule) Wanted(m *Match, img change.Image) (bool, error) {
 	if r.where == nil {
@@ -66,6 +73,16 @@ func (r *Rule) Wanted(m *Match, img change.Image) (bool, error) {
 		return false, itemError(r.Source, "where", err)
 	}
 	return ok, nil
+}
+
+// Worked evaluates the template of an attribute on a source item. false without an error
+// means that something is missing. The error is an *ItemError.
+func (r *Rule) Worked(a Attribute, m *Match, img change.Image) (change.Value, bool, error) {
+	v, ok, err := a.Template.Value(r.Source.lookup(m, img))
+	if err != nil {
+		return change.Value{}, false, itemError(r.Source, a.As, err)
+	}
+	return v, ok, nil
 }
 
 // Amount evaluates the expression under a key of the rule on a source item. false

@@ -81,12 +81,14 @@ type Entity struct {
 	Equals []check.Equals // the attributes that tell it from others of the same key shape, the type attribute among them
 
 	// What the rules do with items of this entity. A rule with a parent stands under
-	// Parents and Children, any other one under Sources and under Displays or Makers.
+	// Parents and Children, one that writes on the items that it reads under Own, any
+	// other one under Sources and under Displays or Makers.
 	Sources  []*Rule // read it, and join from it to their target
-	Displays []*Rule // write an attribute on it that they work out
+	Displays []*Rule // write an attribute on it that they work out from other items
 	Makers   []*Rule // make its items whole
 	Parents  []*Rule // read it; their targets name it
 	Children []*Rule // write attributes on it that they take from the parent that it names
+	Own      []*Rule // write attributes on it that they work out from the item alone
 	Located  bool    // some rule finds it by Unique
 
 	shape  templates.Shape
@@ -170,10 +172,12 @@ func (k planned) Word() string { return k.word }
 // Traits are none.
 func (planned) Traits() *declared.Traits { return &declared.Traits{} }
 
-// Attribute is one attribute that a rule writes. One that the rule works out has neither From nor Constant.
+// Attribute is one attribute that a rule writes. One that the rule works out from several items has neither From, nor
+// Constant, nor Template.
 type Attribute struct {
 	As, From string
-	Constant change.Value // absent: from the source
+	Constant change.Value   // absent: from the source
+	Template *expr.Template // worked out from the source alone
 }
 
 // Match is an item seen as one of its entity: the entity and the variables parsed from the item's key.
@@ -209,6 +213,9 @@ func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().Makes
 
 // HasParent reports whether the rule's targets name its source, their parent.
 func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
+
+// WritesSource reports whether the rule writes on the items that it reads.
+func (r *Rule) WritesSource() bool { return r.Kind != nil && r.Kind.Traits().WritesSource() }
 
 // Displays reports whether the rule works out one attribute, which its target shows.
 func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }

@@ -67,7 +67,7 @@ func textsRead(p *population.Population, e *rules.Entity, it change.Item) []stri
 		return nil
 	}
 	var names []string
-	for _, rule := range slices.Concat(e.Sources, e.Parents) {
+	for _, rule := range slices.Concat(e.Sources, e.Parents, e.Own) {
 		for _, name := range rule.Reads {
 			if it[name].Kind() == change.KindString && name != p.Set.Table.PartitionKey && name != p.Set.Table.SortKey &&
 				!slices.Contains(names, name) {

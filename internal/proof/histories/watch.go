@@ -101,6 +101,10 @@ func onlyTakesOff(before, after change.Item) bool {
 // judgeStamp says whether a worker took a step back (promise 3), wrote what the
 // item does not ask for any more, or showed a sum before it was whole (promise 10).
 func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rules.Match, before, after change.Item) {
+	if r.WritesSource() {
+		l.judgeOwn(w, r, m, before, after)
+		return
+	}
 	key, name := l.Population.Key(after), stampPrefix+id
 	was, is := before.Lookup(name).Text(), after.Lookup(name).Text()
 	if is == was || is == "" {
@@ -125,6 +129,20 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	shown := after.Lookup(r.Writes[0])
 	if !r.HasParent() && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
+	}
+}
+
+// judgeOwn says whether a worker took off an item what it must hold by itself, or wrote what it must not (promise 3).
+func (l *life) judgeOwn(w *adversary.Worker, r *rules.Rule, m *rules.Match, before, after change.Item) {
+	key := l.Population.Key(after)
+	wrote := slices.ContainsFunc(r.Writes, func(name string) bool { return !before.Lookup(name).Equal(after.Lookup(name)) })
+	if !wrote {
+		return // it is another rule's write
+	}
+	was, ok := l.Population.Set.Identify(key, before)
+	right := ok && was.Entity == r.Target && oracle.HoldsOwn(r, &was, before)
+	if right && w.RuleFile() == l.Population.File && !oracle.HoldsOwn(r, m, after) {
+		l.problem("%s undoes what was right: %s of %s from %s to %s", w, r.Name, key, told(before), told(after))
 	}
 }
 

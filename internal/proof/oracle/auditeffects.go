@@ -40,6 +40,10 @@ func (a *audit) work() {
 				if _, _, err := rule.ParentKey(&m, item); err != nil {
 					a.mustPark(parking{id, key, code(err)})
 				}
+			} else if rule.WritesSource() && rule.Target == m.Entity {
+				if _, bad := workedOut(rule, &m, item); bad != "" {
+					a.mustPark(parking{id, key, bad})
+				}
 			} else if !rule.HasParent() && rule.Source == m.Entity {
 				a.cause(effects, key, id, effectOf(rule, &m, item))
 			}

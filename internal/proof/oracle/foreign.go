@@ -70,7 +70,7 @@ func (f *foreign) owned(entities []*rules.Entity, mirrored bool) func(attribute 
 	names := map[string]bool{f.is.set.Table.PartitionKey: true, f.is.set.Table.SortKey: true, madeAttribute: mirrored}
 	stamps := false
 	for _, entity := range entities {
-		for _, rule := range slices.Concat(entity.Displays, entity.Children, entity.Makers) {
+		for _, rule := range slices.Concat(entity.Displays, entity.Children, entity.Makers, entity.Own) {
 			stamps = true
 			for _, name := range rule.Writes {
 				names[name] = names[name] || mirrored || !rule.MakesItems() || !tells(entity, name)

@@ -15,6 +15,8 @@ const stampPrefix = "_dm_"
 // table with its key attributes, and what set derives from its base items; in
 // the order of keys and attributes. It returns nothing for a table that is right.
 //
+// An item that a rule cannot read has none of the attributes that the rule works out from this item alone.
+//
 // Not compared is what has no right value: copies on an item whose reference
 // to its parent is bad, counts on an item whose unique value is bad, sums that no
 // DynamoDB number holds, or that one holds only if their amounts come in the right
@@ -170,6 +172,8 @@ func (t *table) derive(rule *rules.Rule) []cell {
 		return t.copies(rule)
 	case rule.MakesItems():
 		return t.mirrored(rule)
+	case rule.WritesSource():
+		return t.own(rule)
 	}
 	return t.aggregates(rule)
 }

@@ -18,6 +18,7 @@ type file struct {
 	joined          [][2]string                  // names that `by` joins: theirs and ours
 	handed          [][2]string                  // names between which a copy or a mirror hands a value on
 	totals          []string                     // attributes that rules work out
+	padded          []string                     // attributes that are padded to a width
 	wheres, amounts []string                     // expressions
 }
 
@@ -43,6 +44,9 @@ func readFile(src string, set *rules.Set) (*file, error) {
 				f.handed = append(f.handed, [2]string{a.From, a.As})
 			}
 		}
+		for _, a := range rule.Attributes {
+			f.addTemplate(a)
+		}
 		if rule.Displays() {
 			f.totals = append(f.totals, rule.Writes...)
 		}
@@ -54,6 +58,28 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		}
 	}
 	return f, nil
+}
+
+// wholeName is a template that hands one attribute on; arithmetic finds what a template reckons with.
+var (
+	wholeName  = regexp.MustCompile(`^\$\{(\w+)\}$`)
+	arithmetic = regexp.MustCompile(`^ *=(.*)$|pad\((\w+),|\$\{([^{}]*\*[^{}]*)\}`)
+)
+
+// addTemplate reads the text from which an attribute is worked out.
+func (f *file) addTemplate(a rules.Attribute) {
+	if a.Template == nil {
+		return
+	}
+	if name := wholeName.FindStringSubmatch(a.Template.String()); name != nil {
+		f.handed = append(f.handed, [2]string{name[1], a.As})
+	}
+	for _, found := range arithmetic.FindAllStringSubmatch(a.Template.String(), -1) {
+		f.amounts = append(f.amounts, found[1]+found[3])
+		if found[2] != "" {
+			f.padded = append(f.padded, found[2])
+		}
+	}
 }
 
 // pairs reads what `by` and `attributes` have: a name, `one as another`, a

@@ -22,6 +22,7 @@ var (
 	total       = regexp.MustCompile(`as: (\w+)\.(\w+)`)
 	firstPair   = regexp.MustCompile(`\[[^,\[\]]+, `)
 	asPair      = regexp.MustCompile(` as (\w+)`)
+	ownText     = regexp.MustCompile(`\{ set: \{ (\w+): '`) // of a rule that works attributes out
 	closing     = regexp.MustCompile(` \}\n$`)
 )
 
@@ -64,6 +65,8 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 		return whereField.ReplaceAllString(line, "")
 	case x < 9 && byField.MatchString(line):
 		return byField.ReplaceAllString(line, ", by: "+p.slotName(r, name))
+	case x < 10 && ownText.MatchString(line):
+		return ownText.ReplaceAllString(line, "{ set: { ${1}: 'once")
 	case x < 10 && otherField.MatchString(line):
 		return otherField.ReplaceAllString(line, "")
 	case x < 11 && firstPair.MatchString(line):

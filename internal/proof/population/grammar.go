@@ -14,13 +14,15 @@ const (
 	rulesMin, rulesMax = 3, 8
 	entitiesMax        = 6
 	triesMax           = 30 // of one rule: not every sentence fits every pair of entities
+	ownMax             = 2  // rules beyond rulesMax that read and write one entity
+	ownPercent         = 7  // so often in a hundred, a rule that reads and writes one entity stands before another rule
 )
 
 // grammar draws one rule file, from the left to the right:
 //
 //	file   = table noun noun branch { branch } [ twins ] rule { rule }
 //	branch = part | edge
-//	rule   = copy | mirror | count | adder
+//	rule   = copy | mirror | count | adder | own
 //
 // A rule reads only what was there before it and writes only under new names,
 // so that rules never feed each other in a circle and no attribute has two
@@ -51,7 +53,12 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 		g.twins()
 	}
 	want := rulesMin + r.IntN(rulesMax-rulesMin+1)
+	most := want + ownMax
 	for try := 0; len(g.rules) < want && try < triesMax; try++ {
+		if before := len(g.rules); want < most && g.chance(ownPercent) {
+			g.own(g.source())
+			want += len(g.rules) - before
+		}
 		g.rule()
 	}
 	return g.String()

@@ -47,7 +47,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		if n := len(p.Set.Entities); n < 3 || n > entitiesMax {
 			t.Errorf("draft %d has %d entities", seed, n)
 		}
-		if n := len(p.Set.Rules); n < rulesMin || n > rulesMax {
+		if n := len(p.Set.Rules); n < rulesMin || n > rulesMax+ownMax {
 			t.Errorf("draft %d has %d rules", seed, n)
 		}
 		for what, yes := range traits(p) {
@@ -61,7 +61,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 	}
 	t.Logf("%d different, %.1f rules and %.1f entities on average", len(different), float64(ruleTotal)/drafts, float64(entityTotal)/drafts)
 	for what, percent := range map[string]int{
-		"copy": 40, "mirror": 40, "count": 40, "sum": 40, "average": 15,
+		"copy": 40, "mirror": 40, "count": 40, "sum": 40, "average": 15, "set": 25, "set in a chain": 10,
 		"chain": 30, "long chain": 10, "copy of a mirror item": 5, "copy of a copy": 5, "copy of an aggregate": 5,
 		"aggregate of mirror items": 10, "join by a derived value": 5,
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
@@ -96,7 +96,7 @@ func traits(p *Population) map[string]bool {
 		}
 	}
 	for _, e := range p.Set.Entities {
-		if len(e.Sources)+len(e.Parents) > 1 {
+		if len(e.Sources)+len(e.Parents)+len(e.Own) > 1 {
 			has["a source of several"] = true
 		}
 		if len(e.Displays)+len(e.Makers)+len(e.Children) > 1 {
@@ -119,6 +119,10 @@ func traits(p *Population) map[string]bool {
 		mark := func(what string, when bool) { has[what] = has[what] || when }
 		has[r.Kind.Word()] = true
 		mark("chain", r.Level > 0)
+		mark("set in a chain", r.WritesSource() && (r.Level > 0 || slices.ContainsFunc(p.Set.Rules, func(other *rules.Rule) bool {
+			reads := func(name string) bool { return slices.Contains(other.Reads, name) }
+			return other != r && other.Source == r.Target && slices.ContainsFunc(r.Writes, reads)
+		})))
 		mark("long chain", r.Level > 1)
 		mark("write shards", r.Suffixes() > 1)
 		mark("by unique", r.ByUnique)

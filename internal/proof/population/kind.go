@@ -124,7 +124,7 @@ func (k *kind) marked(name string) bool {
 // depends, and those that a mirror item holds; sorted.
 func (k *kind) read() []string {
 	var names []string
-	for _, r := range slices.Concat(k.entity.Sources, k.entity.Parents) {
+	for _, r := range slices.Concat(k.entity.Sources, k.entity.Parents, k.entity.Own) {
 		names = append(names, r.Reads...)
 	}
 	for _, r := range k.entity.Children {
@@ -143,7 +143,7 @@ func (k *kind) read() []string {
 // writtenByRules lists the attributes that rules write on items of the application; sorted.
 func (k *kind) writtenByRules() []string {
 	var names []string
-	for _, r := range slices.Concat(k.entity.Displays, k.entity.Children) {
+	for _, r := range slices.Concat(k.entity.Displays, k.entity.Children, k.entity.Own) {
 		names = append(names, r.Writes...)
 	}
 	slices.Sort(names)

@@ -123,6 +123,62 @@ func (g *grammar) aggregate(kind string, source, target *entity, what, suffix st
 	g.add(kind, what, "as: "+target.name+"."+as.name, by, where, shards)
 }
 
+// own = { set: { itsKey: '${pad(score, 3)}#${lower(name)}', itsTotal: = price * 2 }, of: Post, where: ... }.
+func (g *grammar) own(e *entity) {
+	where := g.where(e, 40)
+	var set []string
+	var written []attribute
+	for range 1 + g.r.IntN(2) {
+		as, text := g.worked(e)
+		written, set = append(written, as), append(set, as.name+": '"+text+"'")
+	}
+	if g.chance(25) {
+		set = append(set, e.fresh("ownKind")+": "+g.pick("thing", "7", "true"))
+		written = append(written, attribute{name: e.fresh("ownKind"), derived: true})
+	}
+	if slices.ContainsFunc(written, func(a attribute) bool { return e.has(a.name) }) ||
+		len(written) > 1 && written[0].name == written[1].name {
+		return
+	}
+	e.attributes = append(e.attributes, written...)
+	g.add("set", "set: { "+strings.Join(set, ", ")+" }", "of: "+e.name, where)
+}
+
+// worked is an attribute that is worked out from others of its item, and the text that does.
+func (g *grammar) worked(e *entity) (attribute, string) {
+	from := g.oneOf(e.readable())
+	as := attribute{name: e.fresh("own" + title(from.name)), derived: true}
+	numbers := ofSort(e.attributes, number)
+	switch {
+	case g.chance(30): // as it is
+		as.sort, as.of = from.sort, from.of
+		return as, "${" + from.name + "}"
+	case len(numbers) > 0 && g.chance(40):
+		one, two := g.oneOf(numbers).name, g.oneOf(numbers).name
+		as.name, as.sort = e.fresh("own"+title(one)), number
+		return as, "= " + g.pick(one+" * "+two, one+" + 0.1", one+" - "+two+" * 2", one+" / 4")
+	}
+	text := g.pick("X#", "", "#") + g.hole(from)
+	for range g.r.IntN(3) {
+		text += g.pick("#", "/", "") + g.hole(g.oneOf(e.readable()))
+	}
+	if strings.HasPrefix(text, "${") && strings.Count(text, "${") == 1 {
+		text += "#"
+	}
+	return as, text
+}
+
+// hole is an expression inside a text.
+func (g *grammar) hole(a attribute) string {
+	switch a.sort {
+	case number:
+		return g.pick("${pad("+a.name+", 2)}", "${"+a.name+"}", "${"+a.name+" * 10}")
+	case text:
+		return g.pick("${lower("+a.name+")}", "${upper("+a.name+")}", "${trim("+a.name+")}", "${"+a.name+"[0:1]}", "${"+a.name+"}")
+	}
+	return "${" + a.name + "}"
+}
+
 // by says how the key of theirs is filled from ours: by variables of the same
 // name, by attributes, or, for an aggregate, by their unique id alone.
 func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) {

@@ -25,6 +25,7 @@ type meaning struct {
 	id       bool // they are part of keys, or found by
 	counted  bool // some key that they fill is a number
 	amount   bool // they are summed, or sums
+	whole    bool // they are padded: mostly whole numbers from 0 up
 	flag     bool // they are conditions by themselves
 	literals []change.Value
 
@@ -55,6 +56,9 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 		for _, name := range readsOf(amount) {
 			v.of(name).amount = true
 		}
+	}
+	for _, name := range f.padded {
+		v.of(name).amount, v.of(name).whole = true, true
 	}
 	for _, where := range f.wheres {
 		v.readCondition(where)
@@ -233,7 +237,11 @@ func (v *vocabulary) pool(name string) pool {
 		p.usual = []change.Value{change.Bool(true), change.Bool(false)}
 		p.odd = append(p.odd, text("A"))
 	case m.amount || slices.ContainsFunc(m.literals, func(c change.Value) bool { return c.Kind() == change.KindNumber }):
-		for _, amount := range []string{"1", "2", "0.1", "0.2", "3", "0", "-2.5"} {
+		amounts := []string{"1", "2", "0.1", "0.2", "3", "0", "-2.5"}
+		if m.whole {
+			amounts = []string{"1", "2", "3", "0", "12", "1", "2", "3", "0.1"}
+		}
+		for _, amount := range amounts {
 			p.usual = append(p.usual, change.Number(amount))
 		}
 		p.odd = append(p.odd, text("high"), change.Number("100000000000000000000.1"))

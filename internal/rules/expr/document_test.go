@@ -65,6 +65,7 @@ func TestTheDocumentNamesEveryBoundCodeAndFunction(t *testing.T) {
 		"| `" + CodeSyntax, "| `" + CodeUnknownFunction, "| `" + CodeType, "| `" + CodeTooDeep, "| `" + CodeTooLong, "| `" + CodeNumber,
 		"| `" + CodeString,
 		"| `" + CodeValueType, "| `" + CodeValueSize, "| `" + CodeNumberOverflow, "| `" + CodeNumberDivision,
+		"| `" + CodeNumberWidth, "| `" + CodeUnclosed, "| `" + CodeEmpty,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document has no %q", want)

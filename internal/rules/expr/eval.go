@@ -298,21 +298,69 @@ func (m *machine) noPosition(n node, v value) value {
 }
 
 func (m *machine) call(n *call) value {
+	first := n.arguments[0]
 	switch {
 	case n.function.name == "has":
-		return truthValue(!m.reach(n.argument).missing())
+		return truthValue(!m.reach(first).missing())
 	case n.function.method != nil:
-		return truthValue(m.method(n, m.eval(n.subject), m.eval(n.argument)))
+		return truthValue(m.method(n, m.eval(n.subject), m.eval(first)))
 	}
-	v := m.eval(n.argument)
-	if v.missing() {
+	v := m.eval(first)
+	switch {
+	case n.function.name == "pad":
+		return m.pad(n, v, m.eval(n.arguments[1]))
+	case v.missing():
 		return value{}
+	case n.function.ofText != nil:
+		return m.ofText(n, v)
 	}
 	size, ok := v.size()
 	if !ok {
-		return m.unfit(n.argument.place(), v, "size", "a string, list, map or set")
+		return m.unfit(first.place(), v, "size", "a string, list, map or set")
 	}
 	return numberValue(decimal.New(int64(size)))
+}
+
+// ofText makes a string of a string.
+func (m *machine) ofText(n *call, v value) value {
+	if v.Kind() != change.KindString {
+		return m.unfit(n.arguments[0].place(), v, n.function.name, "a string")
+	}
+	text := n.function.ofText(v.Text())
+	if len(text) > StringBytesMax { // some letters are longer in the other case
+		return m.fail(CodeValueSize, "%s is longer than %d bytes", m.text(n.span), StringBytesMax)
+	}
+	return wrap(change.String(text))
+}
+
+const widthText = "a whole number from 1 to 38"
+
+func isWidth(v value) bool {
+	width, ok := v.position()
+	return ok && width >= 1 && width <= PadWidthMax
+}
+
+// pad writes a number with zeros before it, so that texts of one width sort like their numbers.
+func (m *machine) pad(n *call, v, width value) value {
+	if v.missing() || width.missing() {
+		return value{}
+	}
+	number := m.number(v, n.arguments[0].place(), "pad")
+	if m.err == nil && !isWidth(width) {
+		m.unfit(n.arguments[1].place(), width, "pad", "as its width "+widthText)
+	}
+	if m.err != nil {
+		return value{}
+	}
+	if !number.IsInteger() || number.Cmp(decimal.New(0)) < 0 {
+		return m.fail(CodeNumberWidth, "%s is the number %s; pad needs a whole number from 0 up", m.text(n.arguments[0].place()), number)
+	}
+	digits := number.String()
+	most, _ := width.position()
+	if len(digits) > most {
+		return m.fail(CodeNumberWidth, "%s is the number %s, which has more than %d digits", m.text(n.arguments[0].place()), clip(digits), most)
+	}
+	return wrap(change.String(strings.Repeat("0", most-len(digits)) + digits))
 }
 
 func (m *machine) method(n *call, subject, argument value) bool {
@@ -322,7 +370,7 @@ func (m *machine) method(n *call, subject, argument value) bool {
 	case subject.Kind() != change.KindString:
 		m.unfit(n.subject.place(), subject, n.function.name, "a string before it")
 	case argument.Kind() != change.KindString:
-		m.unfit(n.argument.place(), argument, n.function.name, "a string")
+		m.unfit(n.arguments[0].place(), argument, n.function.name, "a string")
 	}
 	return n.function.method(subject.Text(), argument.Text())
 }

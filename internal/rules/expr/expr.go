@@ -1,7 +1,7 @@
-// Package expr is the language of the rule file's expressions: `where` and
-// `sum`. It has the syntax of a CEL subset, decimals exact to 38 digits, and
-// DynamoDB values as its values; docs/expressions.md holds the grammar and the
-// semantics.
+// Package expr is the language of the rule file's expressions, and of the
+// templates that hold expressions. It has the syntax of a CEL subset, decimals
+// exact to 38 digits, and DynamoDB values as its values; docs/expressions.md
+// holds the grammar and the semantics.
 //
 // Compile does all that needs no item: it parses, checks the types it can know
 // and lists the attributes read. A Program is immutable, evaluates purely and
@@ -35,6 +35,8 @@ const (
 	CodeTooLong         = "expr.too_long"
 	CodeNumber          = "expr.number"
 	CodeString          = "expr.string"
+	CodeUnclosed        = "template.unclosed" // of a Template
+	CodeEmpty           = "template.empty"    // of a Template
 )
 
 // Codes of an EvalError.
@@ -43,6 +45,7 @@ const (
 	CodeValueSize      = "value.size"      // a concatenated string is longer than StringBytesMax
 	CodeNumberOverflow = "number.overflow" // a result does not fit into 38 digits or DynamoDB's magnitude
 	CodeNumberDivision = "number.division" // a division by zero
+	CodeNumberWidth    = "number.width"    // a number does not fit into the width of pad
 )
 
 // Error says what is wrong with a source text, and where.

@@ -9,19 +9,29 @@ import (
 // function is called as f(x), or as x.f(y) if it is a method.
 type function struct {
 	name, usage string
+	arguments   int // in the parentheses
 	gives       Type
 	method      func(text, part string) bool // nil of f(x)
+	ofText      func(text string) string     // nil unless f(x) makes a string of a string
 }
 
 var functions = []function{
-	{"has", "has(x)", Bool, nil},
-	{"size", "size(x)", Number, nil},
-	{"startsWith", "x.startsWith(y)", Bool, strings.HasPrefix},
-	{"endsWith", "x.endsWith(y)", Bool, strings.HasSuffix},
-	{"contains", "x.contains(y)", Bool, strings.Contains},
+	{name: "has", usage: "has(x)", arguments: 1, gives: Bool},
+	{name: "size", usage: "size(x)", arguments: 1, gives: Number},
+	{name: "lower", usage: "lower(x)", arguments: 1, gives: String, ofText: strings.ToLower},
+	{name: "upper", usage: "upper(x)", arguments: 1, gives: String, ofText: strings.ToUpper},
+	{name: "trim", usage: "trim(x)", arguments: 1, gives: String, ofText: strings.TrimSpace},
+	{name: "pad", usage: "pad(n, width)", arguments: 2, gives: String},
+	{name: "startsWith", usage: "x.startsWith(y)", arguments: 1, gives: Bool, method: strings.HasPrefix},
+	{name: "endsWith", usage: "x.endsWith(y)", arguments: 1, gives: Bool, method: strings.HasSuffix},
+	{name: "contains", usage: "x.contains(y)", arguments: 1, gives: Bool, method: strings.Contains},
 }
 
-const usagesHint = "the functions are has(x), size(x), x.startsWith(y), x.endsWith(y) and x.contains(y)"
+// PadWidthMax is the greatest width of pad: no number has more digits.
+const PadWidthMax = 38
+
+const usagesHint = "the functions are has(x), size(x), lower(x), upper(x), trim(x), pad(n, width), x.startsWith(y), x.endsWith(y) " +
+	"and x.contains(y)"
 
 // others are functions of other languages that have a counterpart here.
 var others = map[string]string{
@@ -29,6 +39,8 @@ var others = map[string]string{
 	"length": "size", "len": "size", "count": "size",
 	"begins_with": "startsWith", "beginsWith": "startsWith", "hasPrefix": "startsWith", "prefix": "startsWith",
 	"hasSuffix": "endsWith", "suffix": "endsWith", "includes": "contains", "like": "contains",
+	"toLowerCase": "lower", "toLower": "lower", "lowercase": "lower", "toUpperCase": "upper", "toUpper": "upper", "uppercase": "upper",
+	"strip": "trim", "padStart": "pad", "lpad": "pad", "zfill": "pad", "zeropad": "pad", "format": "pad",
 }
 
 func named(name string) *function {

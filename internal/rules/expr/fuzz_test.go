@@ -63,7 +63,7 @@ func checkError(t reporter, source string, err error) {
 	if problem.Offset < 0 || problem.Length < 0 || problem.Offset+problem.Length > len(source) {
 		t.Errorf("%q: the place %d+%d is outside", source, problem.Offset, problem.Length)
 	}
-	if !strings.HasPrefix(problem.Code, "expr.") || problem.Message == "" {
+	if !(strings.HasPrefix(problem.Code, "expr.") || strings.HasPrefix(problem.Code, "template.")) || problem.Message == "" {
 		t.Errorf("%q: no code or message: %+v", source, problem)
 	}
 }

@@ -76,11 +76,11 @@ type (
 		base
 		of, from, to node
 	}
-	// call is has(argument), size(argument) or subject.method(argument).
+	// call is function(arguments) or subject.method(arguments).
 	call struct {
 		base
-		function *function
-		subject  node // nil but for methods
-		argument node
+		function  *function
+		subject   node // nil but for methods
+		arguments []node
 	}
 )

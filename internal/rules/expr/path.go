@@ -106,8 +106,12 @@ func (p *parser) call(name, open token, subject node, start int) node {
 	}
 	p.expect(")", open)
 	place := p.since(start)
-	if p.err != nil || len(arguments) != 1 {
-		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes one argument, not %d", name.text, len(arguments))
+	if p.err != nil || len(arguments) != f.arguments {
+		takes := "one argument"
+		if f.arguments == 2 {
+			takes = "two arguments"
+		}
+		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes %s, not %d", name.text, takes, len(arguments))
 	}
 	argument := arguments[0]
 	switch f.name {
@@ -117,10 +121,21 @@ func (p *parser) call(name, open token, subject node, start int) node {
 		}
 	case "size":
 		p.want(argument, "size", "a string, list, map or set", String, List)
+	case "pad":
+		p.want(argument, "pad", "a number", Number)
+		p.width(arguments[1])
 	default:
 		p.want(argument, f.name, "a string", String)
 	}
-	return &call{base{place, f.gives}, f, subject, argument}
+	return &call{base{place, f.gives}, f, subject, arguments}
+}
+
+// width checks the second argument of pad.
+func (p *parser) width(n node) {
+	p.want(n, "pad", "a number as its width", Number)
+	if l, ok := n.(*literal); ok && l.typ == Number && !isWidth(l.value) {
+		p.mistype(n, "", "a width is "+widthText)
+	}
 }
 
 // subject checks what stands before a method.

@@ -49,7 +49,7 @@ func anySource(t *rapid.T, depth int) string {
 	case 1:
 		return "-(" + sub() + ")"
 	case 2:
-		return "size(" + sub() + ")"
+		return rapid.SampledFrom([]string{"size", "lower", "upper", "trim"}).Draw(t, "function") + "(" + sub() + ")"
 	case 3:
 		return "has(" + rapid.SampledFrom([]string{"a", "a.b", "b[0]", `c["x-y"]`, "c[a]"}).Draw(t, "path") + ")"
 	case 4:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
@@ -34,6 +35,16 @@ func (v value) plain() change.Value {
 	}
 	return v.Value
 }
+
+// written returns the value as an item is to hold it: a number in plain digits.
+func (v value) written() change.Value {
+	if n, ok := v.decimal(); ok {
+		return change.Number(n.String())
+	}
+	return v.plain()
+}
+
+func (v value) boolText() string { return strconv.FormatBool(v.Bool()) }
 
 func (v value) missing() bool { return v.Missing() }
 

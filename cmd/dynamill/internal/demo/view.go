@@ -47,10 +47,10 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 	if entity == nil {
 		return nil, nil
 	}
-	for _, rule := range slices.Concat(entity.Makers, entity.Children, entity.Displays) {
+	for _, rule := range slices.Concat(entity.Makers, entity.Children, entity.Displays, entity.Own) {
 		own = append(own, rule.Writes...)
 	}
-	for _, rule := range slices.Concat(entity.Sources, entity.Parents) {
+	for _, rule := range slices.Concat(entity.Sources, entity.Parents, entity.Own) {
 		base = append(base, rule.Reads...)
 	}
 	for _, rule := range entity.Children {

@@ -172,7 +172,7 @@ resource "aws_iam_role_policy" "function" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      # What the rules read and write in your table. ConditionCheckItem is for mirror and copy rules.
+      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
       # DeleteItem takes mirror items away whose source is gone. Query finds the children of copy rules that
       # lie in their parent's collection.
       {

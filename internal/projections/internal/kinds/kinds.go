@@ -4,6 +4,7 @@ package kinds
 
 import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/computed"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -18,6 +19,7 @@ var All = []rules.Kind{
 	aggregates.Count,
 	aggregates.Sum,
 	aggregates.Average,
+	computed.Set,
 	rules.Planned("min"),
 	rules.Planned("max"),
 	rules.Planned("latest"),

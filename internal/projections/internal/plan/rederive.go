@@ -116,6 +116,6 @@ func (p *Planner) feedsLedger(key change.Key) bool {
 // Derives reports whether deriving looks at items with a key.
 func (p *Planner) Derives(key change.Key) bool {
 	return slices.ContainsFunc(p.Set.Entities, func(ent *rules.Entity) bool {
-		return (FeedsLedger(ent) || len(ent.Children) > 0) && ent.HasKey(key)
+		return (FeedsLedger(ent) || len(ent.Children)+len(ent.Own) > 0) && ent.HasKey(key)
 	})
 }

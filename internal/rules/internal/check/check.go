@@ -43,10 +43,16 @@ type Rule struct {
 	Join           Join
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
-	Writes         []declared.Written
+	Writes         []Written
 	Level          int
 
 	Reads, ChildReads []string // attributes of the source, and of a child, on which the effect depends
+}
+
+// Written is an attribute that a rule writes, and what it is made from.
+type Written struct {
+	declared.Written
+	Template *expr.Template // nil of one that is not worked out from an item alone
 }
 
 // sides are the entity whose key the join fills, and the entity that fills it.

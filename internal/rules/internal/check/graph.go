@@ -43,6 +43,9 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		if w.From.Given() {
 			source = append(source, w.From.Text)
 		}
+		if w.Template != nil {
+			source = append(source, w.Template.Reads()...)
+		}
 	}
 	for _, program := range append([]*expr.Program{r.Where}, r.Expressions...) {
 		if program != nil {
@@ -198,6 +201,10 @@ func levelOf(via []map[int]fact, levels []int, i int) int {
 }
 
 func (c *checker) sayCircle(via []map[int]fact, circle []int) {
+	if own := via[circle[0]][circle[0]]; len(circle) == 1 && own.attribute != existence {
+		c.saySelfReading(c.out.Rules[circle[0]], own)
+		return
+	}
 	name := func(k int) string { return c.out.Rules[k].Decl.Name.Text }
 	var names, why []string
 	for at, k := range circle {
@@ -212,4 +219,16 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 	names = append(names, name(circle[0]))
 	c.Add(c.out.Rules[circle[0]].Decl.Name.At, "rule.circle", strings.Join(why, "; "),
 		"rules feed each other in a circle: %s", strings.Join(names, " -> "))
+}
+
+// saySelfReading reports a rule that reads an attribute which it writes.
+func (c *checker) saySelfReading(r *Rule, own fact) {
+	at := r.Decl.Name.At
+	for _, w := range r.Writes {
+		if w.As.Text == own.attribute {
+			at = w.As.At
+		}
+	}
+	c.Add(at, "rule.circle", "write the result to an attribute that the rule does not read",
+		"rule %s reads %s, which it writes", r.Decl.Name.Text, own)
 }

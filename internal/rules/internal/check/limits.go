@@ -4,7 +4,7 @@ package check
 // "Constraints": 4 KB for an expression, 300 operators). The engine's longest
 // conditions name every attribute of a rule, with two operators for each.
 const (
-	attributesMax = 100 // attributes that one rule writes
+	attributesMax = 100 // attributes that one rule writes, or reads of an item on which it writes
 	matchesMax    = 10  // attributes under one entity's match
 )
 
@@ -17,6 +17,11 @@ func (c *checker) widths() {
 		if n := len(r.Writes); n > attributesMax {
 			c.Add(r.Decl.Name.At, "rule.too_many_attributes", "split it into several rules",
 				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
+				attributesMax)
+		}
+		if n := len(r.Reads); n > attributesMax && r.traits.WritesSource() {
+			c.Add(r.Decl.Name.At, "rule.too_many_attributes", "split it into several rules",
+				"rule %s reads %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
 				attributesMax)
 		}
 	}

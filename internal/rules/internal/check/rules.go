@@ -16,7 +16,9 @@ import (
 func (c *checker) rule(decl *declared.Declaration) *Rule {
 	r := &Rule{Decl: decl, traits: decl.Kind.Traits()}
 	r.Source = c.find(decl.Source)
-	r.Target = c.find(decl.Target)
+	if r.Target = r.Source; !r.traits.WritesSource() {
+		r.Target = c.find(decl.Target)
+	}
 	r.Where = c.expression(decl.Where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
 	for i, e := range r.traits.Expressions {
 		r.Expressions = append(r.Expressions, c.expression(decl.Expressions[i], e.Key, e.Want, e.Type))
@@ -26,6 +28,9 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 		return nil
 	}
 	if !r.Source.broken && !r.Target.broken {
+		if r.traits.WritesSource() {
+			r.Decl.By = nil // refused as a key that its kind does not have
+		}
 		c.join(r)
 	}
 	return r
@@ -79,13 +84,32 @@ func (c *checker) expression(w declared.Word, field, want string, typ expr.Type)
 		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
 		return nil
 	}
-	for _, name := range program.Reads() {
+	c.reservedReads(w, program.Reads())
+	return program
+}
+
+// template compiles the text of an attribute that a rule works out from an item; nil if there is none, or a wrong one.
+func (c *checker) template(w declared.Written) *expr.Template {
+	if w.Template.Node == nil {
+		return nil
+	}
+	t, err := expr.CompileTemplate(w.Template.Text)
+	if err != nil {
+		c.badExpression(w.Template, w.As.Text, err)
+		return nil
+	}
+	c.reservedReads(w.Template, t.Reads())
+	return t
+}
+
+// reservedReads reports attributes of the engine's own that an expression reads.
+func (c *checker) reservedReads(w declared.Word, reads []string) {
+	for _, name := range reads {
 		if strings.HasPrefix(name, reservedPrefix) {
 			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.reserved_attribute", "read an attribute of your own",
 				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
 		}
 	}
-	return program
 }
 
 func (c *checker) badExpression(w declared.Word, field string, err error) {
@@ -121,13 +145,14 @@ func (c *checker) attributes(r *Rule) {
 		if w.As.Text != w.From.Text {
 			c.plainAttribute(w.As)
 		}
-		if c.writable(r, w.As) {
-			r.Writes = append(r.Writes, w)
+		if t := c.template(w); c.writable(r, w.As) {
+			r.Writes = append(r.Writes, Written{w, t})
 		}
 	}
 	if r.traits.MakesItems && r.Target != nil {
 		for _, eq := range r.Target.Equals {
-			r.Writes = append(r.Writes, declared.Written{As: declared.Word{At: r.Decl.At, Text: eq.Attribute}, Constant: eq.Value})
+			w := declared.Written{As: declared.Word{At: r.Decl.At, Text: eq.Attribute}, Constant: eq.Value}
+			r.Writes = append(r.Writes, Written{Written: w})
 		}
 	}
 	r.Decl.Kind.Check(r.Decl)

@@ -34,6 +34,7 @@ type Declaration struct {
 type Written struct {
 	As, From Word // from is not given for a constant, and for what the rule works out
 	Constant change.Value
+	Template Word // of what the rule works out from an item alone
 }
 
 // JoinPair is one pair of `by`: the other side's name and ours.
@@ -80,6 +81,28 @@ func (d *Declaration) ReadConstants(key string) {
 	for _, c := range d.Constants(key) {
 		d.Written = append(d.Written, Written{As: c.Name, Constant: c.Value})
 	}
+}
+
+// ReadTemplates reads attributes that the rule sets to what templates give. Numbers and
+// conditions without quotes are constants.
+func (d *Declaration) ReadTemplates(key string) {
+	n := d.values[key]
+	if n == nil {
+		return
+	}
+	for _, c := range d.parser.constants(n, key, false) {
+		w := Written{As: c.Name, Constant: c.Value}
+		if c.Value.Kind() == change.KindString {
+			w.Constant, w.Template = change.Value{}, Word{At: c.Name.Node.Place, Text: c.Name.Node.Text, Node: c.Name.Node}
+		}
+		d.Written = append(d.Written, w)
+	}
+}
+
+// IsEmpty reports whether the rule has the key, with a mapping or list that is empty.
+func (d *Declaration) IsEmpty(key string) bool {
+	n := d.values[key]
+	return n != nil && (n.Kind == document.MappingNode || n.Kind == document.ListNode) && len(n.Fields)+len(n.Items) == 0
 }
 
 // Constants reads a mapping from attributes to constants.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
 )
 
 // Kind is one kind of rule, as far as declarations of its rules are read and checked.
@@ -28,7 +29,7 @@ type Traits struct {
 	Expressions []Expression // beside `where`
 
 	SourceField     string // names the entity that a rule reads; required
-	TargetField     string // names the entity that a rule writes; required
+	TargetField     string // names the entity that a rule writes; required; SourceField, if a rule writes on the items that it reads
 	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
 
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
@@ -73,6 +74,18 @@ func (l Kinds) named(word string) Kind {
 	return nil
 }
 
+// givenBy returns the fields that give a rule its kind. The word of one kind that is a key of another
+// one, which the rule has too, gives none.
+func (l Kinds) givenBy(fields []document.Field) []document.Field {
+	words := slices.DeleteFunc(slices.Clone(fields), func(f document.Field) bool {
+		kind := l.named(f.Name)
+		return kind == nil || isPlanned(kind)
+	})
+	return slices.DeleteFunc(slices.Clone(words), func(f document.Field) bool {
+		return slices.ContainsFunc(words, func(other document.Field) bool { return l.named(other.Name).Traits().hasKey(f.Name) })
+	})
+}
+
 // isPlanned reports whether no rule can be of the kind yet: its rules have no name.
 func isPlanned(k Kind) bool { return k.Traits().Plural == "" }
 
@@ -90,6 +103,9 @@ func (l Kinds) words() []string {
 func (l Kinds) hasKey(name string) bool {
 	return slices.ContainsFunc(l, func(k Kind) bool { return k.Traits().hasKey(name) })
 }
+
+// WritesSource reports whether a rule writes on the items that it reads.
+func (t *Traits) WritesSource() bool { return t.SourceField == t.TargetField }
 
 func (t *Traits) hasKey(name string) bool {
 	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name })

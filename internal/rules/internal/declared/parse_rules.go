@@ -36,18 +36,16 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	d := &Declaration{parser: p, Name: Word{At: entry.Place, Text: entry.Name}, keys: entry.Value.Fields, values: map[string]*document.Node{}}
 	for _, f := range d.keys {
 		d.values[f.Name] = f.Value
-		kind := p.Kinds.named(f.Name)
-		if kind == nil || isPlanned(kind) {
-			continue
-		}
-		if d.Kind != nil {
-			p.Add(f.Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", d.Kind.Word())
-			return nil
-		}
-		d.Kind, d.At = kind, f.Place
 	}
-	if d.Kind == nil {
+	given := p.Kinds.givenBy(d.keys)
+	switch len(given) {
+	case 0:
 		p.noKind(d)
+		return nil
+	case 1:
+		d.Kind, d.At = p.Kinds.named(given[0].Name), given[0].Place
+	default:
+		p.Add(given[1].Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", given[0].Name)
 		return nil
 	}
 	if !p.rightKeys(d) {
@@ -55,7 +53,9 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	}
 	traits := d.Kind.Traits()
 	d.Source = p.word(d.values[traits.SourceField], traits.SourceField)
-	d.Target = p.word(d.values[traits.TargetField], traits.TargetField)
+	if d.Target = d.Source; !traits.WritesSource() {
+		d.Target = p.word(d.values[traits.TargetField], traits.TargetField)
+	}
 	if traits.Displays != "" {
 		d.readDisplay(traits)
 	}

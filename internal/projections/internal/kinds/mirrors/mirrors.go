@@ -110,7 +110,7 @@ func (f *Form) Replays() string {
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need {
 	return []rules.Need{
-		{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror and copy rules."},
+		{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy and set rules."},
 		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes mirror items away whose source is gone."},
 	}
 }

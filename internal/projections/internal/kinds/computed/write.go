@@ -1,0 +1,156 @@
+package computed
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// run is the application of what set rules ask for.
+type run struct{ *host.Run }
+
+var _ host.Kind = kind{}
+
+// Apply implements host.Kind: it brings each item to what it must hold, and parks what the rules cannot read.
+func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	w, items := run{r}, &plan.PartOf[Changes](pl).Items
+	keys := items.Keys()
+	errs := w.Targets.Every(ctx, len(keys), func(ctx context.Context, to target.Sender, i int) error {
+		return w.bring(ctx, to, keys[i], items.Of(keys[i]))
+	})
+	for i, id := range keys {
+		w.Ended(ctx, items.Of(id).First, id.Binding, id.Key, errs[i])
+	}
+	w.parkAll(ctx, keys, items)
+}
+
+// bring writes on an item what it must hold. If the item is not as it was seen, the refused write brings
+// the item as it is, and that decides.
+func (w run) bring(ctx context.Context, to target.Sender, id plan.ItemRule, it *Item) error {
+	img, counted := it.Image, false
+	return table.Contend(ctx, "setting attributes of "+id.Key.String(), func() (table.Round, error) {
+		wanted, ok := w.wanted(id, img)
+		if !ok || wanted.isOn(id.Binding, img) {
+			return table.Finished, nil
+		}
+		if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, it.Contested && !counted); err != nil || !allowed {
+			return table.Finished, err
+		}
+		counted = true
+		ended, current, err := to.Write(ctx, w.write(id, wanted, img))
+		if ended != target.RaceLost || err != nil {
+			return table.Finished, err
+		}
+		if img = current; img == nil { // it is gone, or the endpoint does not return it
+			img, err = w.read(ctx, id)
+		}
+		return table.Lost, err
+	})
+}
+
+// wanted is what an item must hold; false if it is gone, or of another entity.
+func (w run) wanted(id plan.ItemRule, img change.Image) (Wanted, bool) {
+	if img == nil {
+		return Wanted{}, false
+	}
+	m, ok := w.Planner.Set.Identify(id.Key, img)
+	if !ok || m.Entity != id.Rule.Target {
+		return Wanted{}, false
+	}
+	return wantedOf(w.Planner, id.Binding, id.Key, &m, img), true
+}
+
+func (w run) read(ctx context.Context, id plan.ItemRule) (change.Image, error) {
+	items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
+	return table.Image(items[id.Key]), err
+}
+
+// write is the write of what an item must hold, if the item is still of the entity and holds what the rule read.
+// What the attributes themselves hold is no condition: whatever it is, these values replace it.
+func (w run) write(id plan.ItemRule, wanted Wanted, seen change.Image) *target.Write {
+	t := target.On(id.Binding, "setting attributes of "+id.Key.String(), id.Key)
+	for i, name := range id.Rule.Writes {
+		t.Put(name, wanted.Values[i])
+	}
+	t.Put(id.Stamp, wanted.Stamp)
+	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, id.Rule.Target)
+	t.Holds(seen, id.Rule.Reads...)
+	return t
+}
+
+// parkAll parks the items that the rules cannot read, and clears what is parked of those that became readable.
+func (w run) parkAll(ctx context.Context, keys []plan.ItemRule, items *plan.OrderedMap[plan.ItemRule, Item]) {
+	var parked []table.Key
+	for _, id := range keys {
+		if it := items.Of(id); it.knownBad() {
+			parked = append(parked, parkedKey(id))
+		}
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked", parked)
+	errs := w.Tables.Every(ctx, len(keys), func(ctx context.Context, i int) error {
+		it := items.Of(keys[i])
+		switch {
+		case err != nil:
+			return err
+		case it.knownBad() && table.TextOf(rows[parkedKey(keys[i])]["code"]) == it.Wanted.Bad.Code:
+			return nil
+		case it.WasBad || it.Wanted.Bad != nil:
+			return w.updateParking(ctx, keys[i], it)
+		}
+		return nil
+	})
+	for i, id := range keys {
+		w.Failed(items.Of(id).First, errs[i])
+	}
+}
+
+// knownBad reports whether an item that cannot be read is looked at without a record: it may be parked already.
+func (it *Item) knownBad() bool {
+	return it.Wanted.Bad != nil && it.Position.IsZero() && !it.Repark && !it.WasBad
+}
+
+func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.ParkedID(id.ID, id.Key)) }
+
+// updateParking parks an item that the rule cannot read, or clears what is parked of one that it can, by the item
+// as it is now: in one transaction with a check that it is so, because a write that is late must not park
+// what a good record has cleared, nor the other way round.
+func (w run) updateParking(ctx context.Context, id plan.ItemRule, it *Item) error {
+	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
+		img, err := w.read(ctx, id)
+		if err != nil {
+			return table.Lost, err
+		}
+		wanted, _ := w.wanted(id, img)
+		write := w.Tables.DeletePart(parkedKey(id), "", table.NewExpression())
+		if wanted.Bad != nil {
+			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, it.Position, wanted.Bad), "", table.NewExpression())
+		}
+		err = w.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
+			[]ddb.TransactWriteItem{write, stillRead(w.Tables.Reader, id, img)})
+		if err == nil && wanted.Bad != nil {
+			w.NoteParked(ctx, id.ID, id.Key, wanted.Bad)
+		}
+		if table.LostRace(err) {
+			return table.Lost, nil
+		}
+		return table.Finished, err
+	})
+}
+
+// stillRead checks that an item still holds what the rule read of it.
+func stillRead(rd *table.Reader, id plan.ItemRule, seen change.Image) ddb.TransactWriteItem {
+	t := target.On(id.Binding, "", id.Key)
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if seen != nil {
+		t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
+		t.Holds(seen, id.Rule.Reads...)
+	}
+	return t.InTransaction(rd)
+}

@@ -1,0 +1,61 @@
+package histories
+
+import "github.com/dynamill/dynamill/internal/proof/adversary"
+
+// index is a rule that works out the keys of an index from the item alone.
+const index = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+rules:
+  by-status: { set: { GSI1PK: "STATUS#${status}", GSI1SK: "${pad(likes, 4)}" }, of: Post }
+`
+
+const (
+	indexed = "pk=POST#p, sk=METADATA, likes=#7, status="
+	onPost  = `app\(POST#p/METADATA\)`
+)
+
+func ownSchedules() []schedule {
+	return []schedule{
+		{
+			// A worker falls asleep before it writes. The post gets another status, and the worker that
+			// took over writes that. Then the sleeper writes the keys of the former status.
+			guard: "OwnRead", name: "a sleeper writes the index key of a former status", rules: index, taken: true,
+			steps: []Step{
+				puts(indexed + "draft"), puts(indexed + "published"), befalls(adversary.Woke), befalls(adversary.Restart),
+			},
+			strikes: []adversary.Strike{at(`^UpdateItem `+onPost+` SET`, 0, adversary.Froze)},
+		},
+		{
+			// A worker has seen that the likes are no number, and falls asleep before it parks the post.
+			// Meanwhile the post becomes good.
+			guard: "OwnParkedAsSeen", name: "a sleeper parks a post that has become good", rules: index,
+			steps: []Step{
+				puts("pk=POST#p, sk=METADATA, likes=many, status=a"), puts(indexed + "a"),
+				befalls(adversary.Woke), befalls(adversary.Restart),
+			},
+			strikes: []adversary.Strike{at(`^TransactWriteItems\s+put app-dynamill \{.*code=`, 0, adversary.Froze)},
+		},
+		{
+			guard: "OwnCleared", name: "a post that could not be read can be", rules: index,
+			steps: []Step{
+				puts("pk=POST#p, sk=METADATA, likes=many, status=a"), puts(indexed + "a"), {Turns: Rest, Kind: Judge},
+			},
+		},
+		{
+			guard: "OwnTakenOff", name: "a post loses its status and keeps its index keys", rules: index,
+			steps: []Step{
+				puts(indexed + "a"), puts("pk=POST#p, sk=METADATA, likes=#7, GSI1PK=STATUS#a, GSI1SK=0007"), {Turns: Rest, Kind: Judge},
+			},
+		},
+		{
+			// The worker crashes behind the write, and the records come again.
+			guard: "OwnRead", name: "a worker crashes behind a write and the records come again", rules: index, again: true, company: true,
+			steps: []Step{
+				puts(indexed + "a"), puts(indexed + "b"), puts(indexed + "a"), befalls(adversary.Restart), {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{at(`^UpdateItem `+onPost+` SET`, 1, adversary.Froze)},
+		},
+	}
+}
