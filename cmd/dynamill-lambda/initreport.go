@@ -9,18 +9,23 @@ import (
 	"time"
 )
 
+// initError is what Lambda's runtime API takes (Lambda developer guide, "Using the Lambda runtime API").
+type initError struct {
+	Message string `json:"errorMessage"`
+	Type    string `json:"errorType"`
+}
+
 const (
 	initErrorType   = "dynamill.Init"
 	initErrorHeader = "Lambda-Runtime-Function-Error-Type"
 	reportTimeout   = time.Second // Lambda is on this machine
 )
 
-// reportInit tells Lambda why there will be no first invocation (Lambda developer guide, "Using the Lambda runtime API").
-// aws-lambda-go knows of invocations only.
+// reportInit tells Lambda why there will be no first invocation; aws-lambda-go knows of invocations only.
 func reportInit(runtimeAPI string, failure error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
 	defer cancel()
-	body, err := json.Marshal(map[string]string{"errorMessage": failure.Error(), "errorType": initErrorType})
+	body, err := json.Marshal(initError{failure.Error(), initErrorType})
 	if err != nil {
 		return err
 	}
