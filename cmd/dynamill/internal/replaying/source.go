@@ -82,8 +82,10 @@ func (r *replayer) sourceFailure(err error) error {
 // parkedKeys gives a replay the keys of what is parked, as soon as its engine is open.
 type parkedKeys struct{ *replayer }
 
+// CountParked counts what is parked.
 func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
 
+// ParkedKeys returns the keys of what is parked behind an id, at most as many as limit says.
 func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.Page, err error) {
 	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {
