@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,6 +233,9 @@ var groupsBreakages = map[string]breakage{
 		"state registry rule/note-author fingerprint: want "}},
 	"a rule that is no more": {do: row("registry", "rule/old", "name", "old", "fingerprint", "f", "state", "live", "epoch", 1), want: []string{
 		"state registry rule/old: want no item, got one"}},
+	"a stamp of a former rule": {do: formerStamp("DmI8NXXg0Clenuk-00Xnqqtg3N"), want: []string{
+		`GROUP#dev/METADATA _dm_old: want nothing, got "DmI8NXXg0Clenuk-00Xnqqtg3N" (rule member-count)`}},
+	"a text of the application's under the stamp of a former rule": {do: formerStamp("a b c")},
 	"no registry": {do: gone("registry", "table"), want: []string{"state registry table: want an item, got none"}},
 	"a scan under way": {do: row("registry", "seeding", "phase", "derive", "last", change.Map(nil)), want: []string{
 		"state registry seeding last: want nothing, got {}",
@@ -252,6 +257,26 @@ var groupsBreakages = map[string]breakage{
 func fight(m moment) moment {
 	return m.row("parked", "note-author/NOTE#1/METADATA", "id", "note-author/NOTE#1/METADATA", "rule", "note-author",
 		"item", "NOTE#1/METADATA", "code", "heal.contested", "reason", "r", "parking", "p", "parkedAt", "t")
+}
+
+// formerStamp is a breakage that leaves a text where a retired rule had its stamp.
+func formerStamp(text string) func(m moment) moment {
+	return func(m moment) moment {
+		for _, row := range m.state {
+			if row["pk"].Text() == "registry" && row["sk"].Text() == "rule/member-count" {
+				m = m.row("registry", "rule/old", "name", "member-count", "epoch", 1, "fingerprint", row["fingerprint"].Text(),
+					"file", row["file"].Text(), "state", "retired", "cleaned", 1)
+			}
+		}
+		m.items = slices.Clone(m.items)
+		for i, it := range m.items {
+			if it["pk"].Text() == "GROUP#dev" && it["sk"].Text() == "METADATA" {
+				m.items[i] = maps.Clone(it)
+				m.items[i][stampPrefix+"old"] = change.String(text)
+			}
+		}
+		return m
+	}
 }
 
 func refuse(m moment) moment {

@@ -98,7 +98,7 @@ func (a *audit) formerSet(text string) *rules.Set {
 func (a *audit) formerStamps(f former) {
 	for _, key := range sortedKeys(a.items.actual) {
 		stamp := a.items.actual[key][stampPrefix+f.id]
-		if f.rule != nil && f.rule.Target.HasKey(key) && len(strings.Split(stamp.Text(), " ")) >= 3 {
+		if _, isStamp := ReadStamp(stamp.Text()); isStamp && f.rule != nil && f.rule.Target.HasKey(key) {
 			a.found = append(a.found, Difference{Rule: f.rule.Name, Key: key, Attribute: stampPrefix + f.id, Got: stamp})
 		}
 	}
