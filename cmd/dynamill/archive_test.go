@@ -56,7 +56,7 @@ func archivedRecords(t *testing.T, dir string) []change.Record {
 // the other: that must come to the table as it is, or a record is missing or was written wrong.
 func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w := newLocalWorld(t, types.StreamViewTypeNewAndOldImages)
 	dir := filepath.Join(t.TempDir(), "archive")
 	w.put(community()...)
 	for round := range 3 {

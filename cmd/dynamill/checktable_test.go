@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 func TestCheckOfATableSaysWhichItemsMatch(t *testing.T) {
@@ -67,7 +68,7 @@ func TestCheckOfATableComparesItsKeys(t *testing.T) {
 		!strings.Contains(stderr, "[pk, sk], but the rule file says [PK, SK]") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
-	w = newEmptyWorld(t)
+	w = newEmptyWorld(t, emulator.Simulated(t))
 	w.table += "-numbers"
 	w.useRules(communityRules)
 	w.createTable("", change.KindString, change.KindNumber)

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
@@ -34,8 +35,8 @@ type crew struct {
 	slowest                       time.Duration // takeover
 }
 
-func newCrew(t *testing.T, p *population.Population, seed, n uint64) *crew {
-	w := newEmptyWorld(t)
+func newCrew(t *testing.T, server emulator.Endpoint, p *population.Population, seed, n uint64) *crew {
+	w := newEmptyWorld(t, server)
 	w.useRules(p.File)
 	w.createTable("", p.PartitionKind, p.SortKind)
 	c := &crew{world: w, random: rand.New(rand.NewPCG(seed, 2*n+1))}

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 // electroRules join on the attribute employee, which holds the text as it was given.
@@ -87,7 +88,7 @@ func expectElectro(t *testing.T, command string, rules []report.MissingReport, w
 
 func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 	t.Parallel()
-	w := newEmptyWorld(t)
+	w := newEmptyWorld(t, emulator.Local(t))
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)
@@ -185,7 +186,7 @@ func TestEmptyTableWarnsOfNothing(t *testing.T) {
 // and `status` tell, and a record of another entity is counted.
 func TestRunLogsWhatItMeets(t *testing.T) {
 	t.Parallel()
-	w := newEmptyWorld(t)
+	w := newEmptyWorld(t, emulator.Simulated(t))
 	w.useRules(electroRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(electroTable()...)

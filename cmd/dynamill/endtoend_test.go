@@ -33,7 +33,7 @@ func community() []change.Item {
 
 func TestDerivedDataFollowsTheBaseItems(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w := newLocalWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	w.drain()
 	w.expectTrue()
@@ -87,7 +87,7 @@ func ptr[T any](v T) *T { return &v }
 
 func TestWhatNoRuleWritesStaysAsItWas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w := newLocalWorld(t, types.StreamViewTypeNewAndOldImages)
 	everything := change.Map(map[string]change.Value{
 		"list": change.List([]change.Value{change.Null(), change.Bool(true), change.Number("1e-100")}),
 		"map":  change.Map(map[string]change.Value{"x": change.String("")}),
@@ -131,7 +131,7 @@ func TestWhatNoRuleWritesStaysAsItWas(t *testing.T) {
 
 func TestATableThatWasFullBeforeIsNeverCountedTooLow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newLocalWorld(t, "")
 	const groups, users, comments, others, itemsMin = 10, 30, 160, 1510, 2000
 	var base []change.Item
 	for g := range groups {
@@ -190,7 +190,7 @@ func (w *world) watchCounts(ctx context.Context, groups, truth int) (looks int) 
 
 func TestASmuggledKeyIsParkedAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w := newLocalWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(community()...)
 	w.put(item("POST#1", "COMMENT#x#bad", "userId", "123#PROFILE"))
 	if result := w.drain(); result.Parked == 0 {

@@ -102,7 +102,7 @@ func TestExitCodesWithoutTable(t *testing.T) {
 // TestExitCodesOnATable leads one table through the situations that need one, in turn.
 func TestExitCodesOnATable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, types.StreamViewTypeNewAndOldImages)
+	w := newLocalWorld(t, types.StreamViewTypeNewAndOldImages)
 	w.put(item("USER#u1", "PROFILE", "name", "A"), item("POST#1", "METADATA"), item("POST#1", "COMMENT#1#1", "userId", "u1"),
 		item("POST#1", "COMMENT#1#2", "userId", "u#1"))
 	quick := []string{"--lag-max", "1ms", "--settle", "1s"}
@@ -141,6 +141,6 @@ func TestExitCodesOnATable(t *testing.T) {
 	expect(w, "something drifts", ending.ExitDrift, verify())
 	expect(w, "something drifts and is mended", ending.ExitDone, verify("--repair"), verify())
 	expect(w, "an entry is discarded", ending.ExitDone, line("parked discard --all"))
-	without := newWorld(t, "")
+	without := newLocalWorld(t, "")
 	expect(without, "the table has no stream", ending.ExitEnvironment, line("run"), line("run --drain"))
 }

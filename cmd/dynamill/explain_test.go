@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 // explainedKey is what `explain --key` prints, without what is not the same in each run.
@@ -66,7 +67,7 @@ func TestExplainTellsWhatIsKeptOfAKey(t *testing.T) {
 
 func TestExplainRefusesAKeyThatTheTableCannotHold(t *testing.T) {
 	t.Parallel()
-	w := newEmptyWorld(t)
+	w := newEmptyWorld(t, emulator.Simulated(t))
 	w.useRules(`version: 1
 table: { keys: [pk, n] }
 entities:

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 const contestedRules = `version: 1
@@ -40,7 +41,7 @@ func contestedPost(user int) change.Item {
 // mirror item, and 50 posts have one id.
 func TestContestedTargetsAreListedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
-	w := newEmptyWorld(t)
+	w := newEmptyWorld(t, emulator.Simulated(t))
 	w.useRules(contestedRules)
 	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
 	w.put(contestedOrder(1))

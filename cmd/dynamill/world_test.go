@@ -56,7 +56,7 @@ rules:
   user-comments:  { count: Comment, as: User.commentCount, by: userId }
 `
 
-// world is a table of its own on a real endpoint, and the command on it.
+// world is a table of its own, and the command on it.
 type world struct {
 	t        *testing.T
 	client   *dynamodb.Client
@@ -67,19 +67,30 @@ type world struct {
 	set      *rules.Set
 }
 
-// newWorld makes an empty table, with a stream of the given view type unless that is "".
+// newWorld makes an empty table at a simulator of its own, with a stream of the given view type unless that is "".
 func newWorld(t *testing.T, view types.StreamViewType) *world {
 	t.Helper()
-	w := newEmptyWorld(t)
+	return newWorldAt(t, emulator.Simulated(t), view)
+}
+
+// newLocalWorld is newWorld at DynamoDB Local. It costs the machine several times as much,
+// so it is for tests of the whole way of a change and of what the simulator does not have.
+func newLocalWorld(t *testing.T, view types.StreamViewType) *world {
+	t.Helper()
+	return newWorldAt(t, emulator.Local(t), view)
+}
+
+func newWorldAt(t *testing.T, server emulator.Endpoint, view types.StreamViewType) *world {
+	t.Helper()
+	w := newEmptyWorld(t, server)
 	w.useRules(communityRules)
 	w.createTable(view, change.KindString, change.KindString)
 	return w
 }
 
-// connect names a table that is not there yet.
-func newEmptyWorld(t *testing.T) *world {
+// newEmptyWorld names a table that is not there yet.
+func newEmptyWorld(t *testing.T, server emulator.Endpoint) *world {
 	t.Helper()
-	server := emulator.Local(t)
 	return &world{
 		t: t, server: server, endpoint: server.URL,
 		table:  fmt.Sprintf("e2e-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano()),

@@ -1,16 +1,20 @@
-// Package emulator gives tests the DynamoDB that scripts/with-endpoints starts,
-// or one that the caller names. It is imported by tests only.
+// Package emulator gives tests a DynamoDB over HTTP: one that scripts/with-endpoints starts,
+// one that the caller names, or a simulator. It is imported by tests only.
 package emulator
 
 import (
 	"crypto/rand"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/simserver"
 )
 
 // The variables that name the endpoints, and the one that makes them required.
@@ -51,6 +55,14 @@ func Local(t testing.TB) Endpoint {
 func Exact(t testing.TB) (Endpoint, bool) {
 	t.Helper()
 	return named(t, exactVariable)
+}
+
+// Simulated returns the endpoint of a simulator of the test's own, over HTTP.
+func Simulated(t testing.TB) Endpoint {
+	t.Helper()
+	server := httptest.NewServer(simserver.New(dynamosim.New(dynamosim.Options{}), nil))
+	t.Cleanup(server.Close)
+	return Endpoint{URL: server.URL, Region: "us-east-1", key: standInKey, secret: standInKey}
 }
 
 // Each runs a test at Local, and at Exact if there is one.
