@@ -50,55 +50,7 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 	if over, err := p.IsOver(e.planner.Epoch); err != nil || over {
 		return err
 	}
-	return e.background(replays).workPass(ctx, p, keys)
-}
-
-func (e *Engine) workPass(ctx context.Context, p seeding.Pass, keys []change.Key) error {
-	var do func([]change.Key) error
-	switch p.Phase {
-	case state.PhaseDerive:
-		return e.rederivePage(ctx, p, keys, e.planner.Derives, plan.Sources)
-	case state.PhaseShow:
-		do = func(keys []change.Key) error {
-			return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planShow(ctx, p, keys) })
-		}
-	case state.PhaseRederive:
-		concerns, err := p.Concerns(e.planner.Set)
-		if err != nil {
-			return err
-		}
-		return e.rederivePage(ctx, p, keys, concerns, plan.Itself)
-	case state.PhaseClean:
-		do = func(keys []change.Key) error {
-			return e.applyPlan(ctx, func() (*plan.Changes, error) { return e.planClean(ctx, keys) })
-		}
-	case state.PhaseSweep:
-		do = func(keys []change.Key) error {
-			return e.registry.Under(ctx, func() error { return e.sweep.Work(ctx, keys) })
-		}
-	default:
-		return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
-	}
-	return e.inPieces(ctx, keys, do)
-}
-
-// rederivePage rederives the items of a page that concern a pass, and counts all of them, the others by their key.
-func (e *Engine) rederivePage(ctx context.Context, p seeding.Pass, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
-	seen := sightings.Page{Looked: int64(len(keys))}
-	var wanted []change.Key
-	for _, k := range keys {
-		if concerns(k) {
-			wanted = append(wanted, k)
-		} else {
-			e.planner.SeeKey(&seen.Items, k)
-		}
-	}
-	err := e.inPieces(ctx, wanted, func(keys []change.Key) error { return e.rederive(ctx, keys, sc, nil, &seen) })
-	if err != nil {
-		return err
-	}
-	e.seen.AddPage(p.String(), seen, len(e.planner.Set.Rules))
-	return nil
+	return pass{e.background(replays), p}.work(ctx, keys)
 }
 
 // Complete ends a pass of which every item was given to Work, by any process, unless another process has ended it.
@@ -106,49 +58,99 @@ func (e *Engine) Complete(ctx context.Context, text string) error {
 	return e.seeding.Complete(ctx, text)
 }
 
-// applyPlan applies what is planned under the rules in force.
-func (e *Engine) applyPlan(ctx context.Context, planned func() (*plan.Changes, error)) error {
-	return e.registry.Under(ctx, func() error {
-		pl, err := planned()
+// pass is the engine at work on one pass.
+type pass struct {
+	*Engine
+	seeding.Pass
+}
+
+func (p pass) work(ctx context.Context, keys []change.Key) error {
+	var do func([]change.Key) error
+	switch p.Phase {
+	case state.PhaseDerive:
+		return p.rederive(ctx, keys, p.planner.Derives, plan.Sources)
+	case state.PhaseShow:
+		do = func(keys []change.Key) error { return p.apply(ctx, keys, p.show) }
+	case state.PhaseRederive:
+		concerns, err := p.Concerns(p.planner.Set)
 		if err != nil {
 			return err
 		}
-		return e.apply(ctx, pl, 0).Err
+		return p.rederive(ctx, keys, concerns, plan.Itself)
+	case state.PhaseClean:
+		do = func(keys []change.Key) error { return p.apply(ctx, keys, p.clean) }
+	case state.PhaseSweep:
+		do = func(keys []change.Key) error {
+			return p.registry.Under(ctx, func() error { return p.sweep.Work(ctx, keys) })
+		}
+	default:
+		return fmt.Errorf("pass %q: %w", p, seeding.ErrUnknownPass)
+	}
+	return p.inPieces(ctx, keys, do)
+}
+
+// rederive rederives the items of a page that concern the pass, and counts all of them, the others by their key.
+func (p pass) rederive(ctx context.Context, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
+	seen := sightings.Page{Looked: int64(len(keys))}
+	var wanted []change.Key
+	for _, k := range keys {
+		if concerns(k) {
+			wanted = append(wanted, k)
+		} else {
+			p.planner.SeeKey(&seen.Items, k)
+		}
+	}
+	err := p.inPieces(ctx, wanted, func(keys []change.Key) error { return p.Engine.rederive(ctx, keys, sc, nil, &seen) })
+	if err != nil {
+		return err
+	}
+	p.seen.AddPage(p.String(), seen, len(p.planner.Set.Rules))
+	return nil
+}
+
+// apply applies what is planned for items under the rules in force.
+func (p pass) apply(ctx context.Context, keys []change.Key, planned func(context.Context, []change.Key) (*plan.Changes, error)) error {
+	return p.registry.Under(ctx, func() error {
+		pl, err := planned(ctx, keys)
+		if err != nil {
+			return err
+		}
+		return p.Engine.apply(ctx, pl, 0).Err
 	})
 }
 
-// planShow plans the roll-up of what items display.
-func (e *Engine) planShow(ctx context.Context, p seeding.Pass, keys []change.Key) (*plan.Changes, error) {
+// show plans the roll-up of what items display.
+func (p pass) show(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
 	c := state.Cursor{Level: p.Level, Phase: p.Phase}
 	wanted := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool {
-		return !slices.ContainsFunc(e.planner.Set.Entities, func(ent *rules.Entity) bool {
+		return !slices.ContainsFunc(p.planner.Set.Entities, func(ent *rules.Entity) bool {
 			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
 		})
 	})
-	items, err := e.tables.ReadItems(ctx, "reading items that display a total", wanted)
+	items, err := p.tables.ReadItems(ctx, "reading items that display a total", wanted)
 	pl := &plan.Changes{}
 	for _, key := range wanted {
-		m, ok := e.planner.Set.Identify(key, items[key])
+		m, ok := p.planner.Set.Identify(key, items[key])
 		if !ok {
 			continue
 		}
 		for _, rule := range m.Entity.Displays {
 			if c.IsFor(rule) {
-				host.GathererOf(rule).Display(pl, e.planner.Of(rule), key, &m, items[key])
+				host.GathererOf(rule).Display(pl, p.planner.Of(rule), key, &m, items[key])
 			}
 		}
 	}
 	return pl, err
 }
 
-// planClean plans to take back what retired rules left on items.
-func (e *Engine) planClean(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
-	wrote := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !e.planner.WroteAt(k) })
-	items, err := e.tables.ReadItems(ctx, "reading items to clean", wrote)
+// clean plans to take back what retired rules left on items.
+func (p pass) clean(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
+	wrote := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !p.planner.WroteAt(k) })
+	items, err := p.tables.ReadItems(ctx, "reading items to clean", wrote)
 	pl := &plan.Changes{}
 	for _, k := range wrote {
 		if items[k] != nil {
-			e.planner.Formerly(pl, k, items[k])
+			p.planner.Formerly(pl, k, items[k])
 		}
 	}
 	return pl, err

@@ -75,7 +75,7 @@ func (e *Engine) seedPass(ctx context.Context, cursor *state.Cursor, report func
 		for i, r := range page.Items {
 			keys[i] = keyOf(r)
 		}
-		if err := e.background(seeds).workPass(ctx, p, keys); err != nil {
+		if err := (pass{e.background(seeds), p}).work(ctx, keys); err != nil {
 			return err
 		}
 		cursor.Items += int64(len(page.Items))
