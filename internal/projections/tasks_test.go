@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -80,6 +81,19 @@ func TestALargeFanOutHoldsItsBatchNoLongerThanItsBound(t *testing.T) {
 	}
 	w.expectTasks(e, 0)
 	w.drain(e, from)
+	w.expectNoDrift()
+}
+
+func TestFanOutWithoutABoundLeavesNoTask(t *testing.T) {
+	w, _ := crowd(t)
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, socialRules), FanOutMax: math.MaxInt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := w.drain(e, 0)
+	w.rename("Bob")
+	w.drain(e, from)
+	w.expectTasks(e, 0)
 	w.expectNoDrift()
 }
 

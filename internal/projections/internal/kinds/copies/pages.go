@@ -2,6 +2,7 @@ package copies
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -64,7 +65,7 @@ func (p *pages) read(ctx context.Context, most int) page {
 	if p.pw.b.Rule.Collection {
 		in.ProjectionExpression = new(c.List(p.childAttributes(p.pw.b)))
 	}
-	in.ExclusiveStartKey, in.Limit = p.place, new(int32(most))
+	in.ExclusiveStartKey, in.Limit = p.place, new(int32(min(most, math.MaxInt32)))
 	out, err := p.Tables.Query(ctx, "looking up the children of "+p.pw.parent.String(), in)
 	if err != nil {
 		return page{err: err}
