@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -74,6 +77,29 @@ func TestLargeFanOutIsCutIntoRanges(t *testing.T) {
 		t.Errorf("told %d", told)
 	}
 	w.expectTasks(e, 0)
+	w.drain(e, from)
+	w.expectNoDrift()
+}
+
+// TestRestOfALargeFanOutIsOnePiece has three children left that are too few for a range.
+func TestRestOfALargeFanOutIsOnePiece(t *testing.T) {
+	w, _ := crowd(t)
+	var counts atomic.Int64
+	client := &faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		if q, ok := in.(*dynamodb.QueryInput); ok && q.Select == ddb.SelectCount {
+			counts.Add(1)
+		}
+	}}
+	e, err := Open(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(t, socialRules), FanOutMax: 1, RangesMin: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := w.drain(e, 0)
+	w.rename("Bob")
+	from = w.drain(e, from)
+	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != 2 || counts.Load() != 1 {
+		t.Errorf("%d pieces that counted children %d times, %v; want 20 children, then the rest, and one count", pieces, counts.Load(), err)
+	}
 	w.drain(e, from)
 	w.expectNoDrift()
 }

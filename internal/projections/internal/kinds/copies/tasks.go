@@ -81,9 +81,11 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 // waits for the budget loses no more.
 const pieceSpan = 2 * time.Second
 
-// writePages writes to the children of a task, page by page. It returns the task at the place that it has come to.
+// writePages writes to the children of a task, page by page, until its piece is over or the rest can be cut into ranges. It returns
+// the task at the place that it has come to.
 func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell func(state.Task)) (state.Task, error) {
 	children, began, unsaved := pages{run: w, pw: pw, place: t.Cursor}, w.Now(), 0
+	uncut := !w.isLarge(t) // otherwise cut has left fewer children than a range takes
 	defer children.close()
 	for {
 		n, end, err := w.BeginPiece(ctx, w.FanOutMax, 1)
@@ -105,7 +107,7 @@ func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell 
 		if t.Range > 0 {
 			t.Children = min(t.Children, t.Size)
 		}
-		if tell(t); len(t.Cursor) == 0 || w.isLarge(t) || w.Now().Sub(began) >= pieceSpan {
+		if tell(t); len(t.Cursor) == 0 || uncut && w.isLarge(t) || w.Now().Sub(began) >= pieceSpan {
 			return t, nil
 		}
 		if unsaved >= w.FanOutMax {
