@@ -76,6 +76,7 @@ func (s *suite) testStatements(t *testing.T) {
 			t.Errorf("m is %#v, want a map", got["m"])
 		}
 	})
+	t.Run("a quoted name is one attribute", func(t *testing.T) { s.testStatementNames(t, pk) })
 	t.Run("26 statements are too many", func(t *testing.T) {
 		var all []types.BatchStatementRequest
 		for i := range 26 {
@@ -106,6 +107,30 @@ func (s *suite) testJudgedAlone(t *testing.T, pk string) {
 	wantStatement(t, r[3], "")
 	wantItem(t, s.get(t, key(pk, "1")), with(pk, "1", item{"v": num("2"), "w": str("new")}))
 	wantItem(t, s.get(t, key(pk, "3")), with(pk, "3", item{`od"d`: str("x"), "gone": str("y")}))
+}
+
+// testStatementNames has statements name attributes as rules may. A name that looks like a placeholder is refused.
+func (s *suite) testStatementNames(t *testing.T, pk string) {
+	beside := &types.AttributeValueMemberM{Value: item{"b": num("7")}}
+	for i, name := range []string{"a.b", "a[0]", "we?ird", `od"d`, `"`, `back\slash`, "two words", "größe", "SET", "--", "#n0", ":v0"} {
+		t.Run(name, func(t *testing.T) {
+			sk, quoted := fmt.Sprintf("name %d", i), `"`+strings.ReplaceAll(name, `"`, `""`)+`"`
+			before := with(pk, sk, item{name: num("1"), "a": beside})
+			s.put(t, before)
+			r := s.execute(t, types.BatchStatementRequest{
+				Statement: aws.String(fmt.Sprintf(`UPDATE %q SET %s = ? WHERE "pk" = ? AND "sk" = ? AND (%s = ? AND %s IS NOT MISSING)`,
+					s.texts, quoted, quoted, quoted)),
+				Parameters: []types.AttributeValue{num("2"), str(pk), str(sk), num("1")},
+			})
+			if strings.ContainsAny(name[:1], "#:") {
+				wantStatement(t, r[0], types.BatchStatementErrorCodeEnumValidationError)
+				wantItem(t, s.get(t, key(pk, sk)), before)
+				return
+			}
+			wantStatement(t, r[0], "")
+			wantItem(t, s.get(t, key(pk, sk)), with(pk, sk, item{name: num("2"), "a": beside}))
+		})
+	}
 }
 
 // testStatementConditions tries the conditions that the engine sends, on items with values of every kind.

@@ -211,15 +211,18 @@ func placeholders(statement string, parameters []types.AttributeValue) (text str
 			vals[p] = parameters[len(vals)]
 			b.WriteString(p)
 		case '"':
-			name := ""
+			var name []byte
 			for i++; i < len(statement) && (statement[i] != '"' || i+1 < len(statement) && statement[i+1] == '"'); i++ {
 				if statement[i] == '"' {
 					i++ // the second of a doubled one
 				}
-				name += string(statement[i])
+				name = append(name, statement[i])
+			}
+			if len(name) > 0 && (name[0] == '#' || name[0] == ':') {
+				return "", nil, nil, invalid("An expression attribute name used in the document path is not defined; attribute name: %s", name)
 			}
 			p := fmt.Sprintf("#q%d", len(names))
-			names[p] = name
+			names[p] = string(name)
 			b.WriteString(p)
 		default:
 			b.WriteByte(statement[i])

@@ -22,8 +22,8 @@ const (
 	statementCharactersMax = 8192
 )
 
-// Statement is an update of an item that exists, in PartiQL; set and remove are parts of its update expression. It reports false for
-// a text that is too long.
+// Statement is an update of an item that exists, in PartiQL; set and remove are parts of its update expression. It reports false if
+// the text is too long, or if it names an attribute that PartiQL takes for a placeholder.
 func (c *Expression) Statement(table string, key Row, set, remove []string, condition string) (ddb.BatchStatementRequest, bool) {
 	st := ddb.BatchStatementRequest{ReturnValuesOnConditionCheckFailure: AllOld}
 	var b strings.Builder
@@ -43,7 +43,13 @@ func (c *Expression) Statement(table string, key Row, set, remove []string, cond
 	b.WriteString(" AND (" + c.partiQL(condition, &st.Parameters) + ")")
 	text := b.String()
 	st.Statement = &text
-	return st, len(text) <= statementCharactersMax
+	names := slices.AppendSeq(slices.Collect(maps.Keys(key)), maps.Values(c.Names))
+	return st, len(text) <= statementCharactersMax && !slices.ContainsFunc(names, isPlaceholder)
+}
+
+// isPlaceholder reports whether DynamoDB Local takes a name, even between quotes, for a placeholder that is not defined.
+func isPlaceholder(name string) bool {
+	return strings.HasPrefix(name, "#") || strings.HasPrefix(name, ":")
 }
 
 var spelledDifferently = regexp.MustCompile(`attribute_(?:not_)?exists\(#n\d+\)|#n\d+|:v\d+`)

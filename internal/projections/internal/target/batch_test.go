@@ -208,6 +208,31 @@ func TestFullItemsDoNotEndBatches(t *testing.T) {
 	}
 }
 
+// TestNamesInStatements has rules write attributes with names of many forms: those that look like placeholders go out alone.
+func TestNamesInStatements(t *testing.T) {
+	for name, batches := range map[string]int{"größe": 1, `od"d ?`: 1, "a.b": 1, "#n0": 0, ":v0": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 20, dynamosim.Options{})
+			before := w.sim.Usage()
+			if err := errors.Join(w.writer.Every(t.Context(), 20, func(ctx context.Context, to target.Sender, i int) error {
+				one := w.set(i, i)
+				one.Put(name, change.Bool(true))
+				ended, _, err := to.Write(ctx, one)
+				if ended != target.Written || w.value(t, i, name) == nil {
+					t.Errorf("item %d: outcome %d", i, ended)
+				}
+				return err
+			})...); err != nil {
+				t.Fatal(err)
+			}
+			used := w.sim.Usage().Sub(before).Requests
+			if used["BatchExecuteStatement"] != batches || used["UpdateItem"] != 20*(1-batches) || w.log.Len() > 0 {
+				t.Errorf("%v; log: %s", used, w.log)
+			}
+		})
+	}
+}
+
 // throttling throttles every second statement of its first batches, and notes how many requests are under way.
 type throttling struct {
 	*dynamosim.Sim
