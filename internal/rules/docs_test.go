@@ -1,7 +1,10 @@
 package rules_test
 
 import (
+	"errors"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,17 +12,119 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-func TestTheReferencesFirstExampleLoadsAndItsCodesExist(t *testing.T) {
+// refusedMark stands at the end of a line of the reference that is refused, before the code.
+const refusedMark = "# refused: "
+
+func reference(t *testing.T) string {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(text), "```yaml\n")
-	example, _, _ := strings.Cut(after, "```")
-	if _, err := rules.Load("rules.md", []byte(example), projections.Kinds); err != nil {
-		t.Error(err)
+	return string(text)
+}
+
+// TestTheReferencesExamplesLoad loads each example without its refused lines, and then with one of them at a time.
+func TestTheReferencesExamplesLoad(t *testing.T) {
+	text, err := os.ReadFile("testdata/reference.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "## What is refused")
+	base, refused := string(text), 0
+	examples := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(reference(t), -1)
+	for _, example := range examples {
+		lines := strings.Split(strings.TrimRight(example[1], "\n"), "\n")
+		isRefused := func(line string) bool { return strings.Contains(line, refusedMark) }
+		if codes := codesOf(whole(base, slices.DeleteFunc(slices.Clone(lines), isRefused))); len(codes) > 0 {
+			t.Errorf("%v in the example\n%s", codes, example[1])
+		}
+		for i, line := range lines {
+			_, code, found := strings.Cut(line, refusedMark)
+			if !found {
+				continue
+			}
+			refused++
+			with := slices.Concat(slices.DeleteFunc(slices.Clone(lines[:i]), isRefused), lines[i:i+1],
+				slices.DeleteFunc(slices.Clone(lines[i+1:]), isRefused))
+			if codes := codesOf(whole(base, with)); !slices.Equal(codes, []string{code}) {
+				t.Errorf("%v is found, not %s, in the line\n%s", codes, code, line)
+			}
+		}
+	}
+	if len(examples) < 12 || refused < 8 {
+		t.Errorf("only %d examples, %d refused lines", len(examples), refused)
+	}
+}
+
+// codesOf returns the codes of a file's problems, each once.
+func codesOf(file string) (codes []string) {
+	_, err := rules.Load("rules.md", []byte(file), projections.Kinds)
+	var problems *rules.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems.List {
+			codes = append(codes, p.Code)
+		}
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// whole completes an example: what it lacks is the base's, and what it gives replaces the base's entity or section of that name.
+// Keys at the margin that begin no section are rules.
+func whole(base string, example []string) string {
+	if strings.HasPrefix(example[0], "version:") {
+		return strings.Join(example, "\n")
+	}
+	given, entities, inRules := map[string]string{}, map[string]string{}, ""
+	section, entity := "", ""
+	for _, line := range example {
+		name, _, _ := strings.Cut(line, ":")
+		if trimmed := strings.TrimSpace(line); line != "" && trimmed == line && !strings.HasPrefix(line, "#") {
+			section = ""
+			if slices.Contains([]string{"table", "entities", "rules"}, name) {
+				section = name
+			}
+		}
+		switch inner, indented := strings.CutPrefix(name, "  "); {
+		case section == "":
+			inRules += "  " + line + "\n"
+		case section == "rules" && line != "rules:":
+			inRules += line + "\n"
+		case section == "entities" && line != "entities:":
+			if indented && !strings.HasPrefix(inner, " ") {
+				entity = inner
+			}
+			entities[entity] += line + "\n"
+		case section == "table":
+			given["table"] += line + "\n"
+		}
+	}
+	file := ""
+	for line := range strings.Lines(base) {
+		name, _, _ := strings.Cut(line, ":")
+		switch inner := strings.TrimSpace(name); {
+		case given[name] != "":
+			file += given[name]
+		case strings.HasPrefix(line, "  ") && entities[inner] != "":
+			file += entities[inner]
+			delete(entities, inner)
+		case name == "rules":
+			for _, text := range entities {
+				file += text
+			}
+			file += line + inRules
+		case inRules == "" || !strings.HasPrefix(line, "  any-rule:"):
+			file += line
+		}
+	}
+	if text := strings.Join(example, "\n"); strings.Contains(text, "PK") {
+		file = strings.NewReplacer("pk:", "PK:", "sk:", "SK:", "[pk, sk]", "[PK, SK]").Replace(file)
+	}
+	return file
+}
+
+func TestTheReferencesCodesExist(t *testing.T) {
+	_, table, _ := strings.Cut(reference(t), "## What is refused")
 	codes := 0
 	for _, code := range strings.Split(table, "`") {
 		if group, _, ok := strings.Cut(code, "."); !ok || strings.ContainsAny(code, " \n*") || group == "dynamill" {
