@@ -72,6 +72,9 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	r := &Rule{Name: cr.Decl.Name.Text, Kind: cr.Decl.Kind.(Kind), Source: source, Target: target, Level: cr.Level, Reads: cr.Reads,
 		JoinReads: cr.ChildReads,
 		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
+	for _, pair := range cr.Decl.By {
+		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare()})
+	}
 	for _, w := range cr.Writes {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})

@@ -37,6 +37,11 @@ func (e *Entity) HasKey(key change.Key) bool {
 // KeyText is the entity's key templates, as the file has them, with " / " between.
 func (e *Entity) KeyText() string { return e.shape.Text() }
 
+// Templates are the entity's key templates, as the file has them; sort is "" for a table without a sort key.
+func (e *Entity) Templates() (partition, sort string) {
+	return e.shape.Partition.Text, e.shape.Sort.Text
+}
+
 // KeyTexts says what is fixed about the keys of the entity's items: enough to tell most records that concern no rule by
 // their keys alone, and never to miss one. sort is nothing for a table without a sort key. A text that is fixed in no
 // way, such as "${x}", may also be a number.

@@ -111,13 +111,20 @@ type Rule struct {
 
 	Attributes []Attribute // what each of Writes is made from
 
-	ByUnique   bool // the target is known by its Unique value alone
-	Injective  bool // of a rule that makes items: a target's key determines its source's key
-	Collection bool // of a rule with a parent: the children live in a collection that the parent's key gives
+	By         []Joined // as the file says it
+	ByUnique   bool     // the target is known by its Unique value alone
+	Injective  bool     // of a rule that makes items: a target's key determines its source's key
+	Collection bool     // of a rule with a parent: the children live in a collection that the parent's key gives
 
 	join        check.Join
 	where       *expr.Program   // nil: all
 	expressions []*expr.Program // as Traits.Expressions lists them
+}
+
+// Joined is what a rule file says under `by`: a name of the other side, and what of this side holds its value.
+type Joined struct {
+	Theirs, Ours string
+	Bare         bool // the file gives one name for both
 }
 
 // Kind is one kind of rule. A caller gives the kinds to Load; this package names none.

@@ -45,6 +45,7 @@ func Drift(set *rules.Set, items []change.Item, options ...Option) []Difference 
 		}
 	}
 	found = append(found, t.strays()...)
+	found = append(found, t.joins()...)
 	slices.SortFunc(found, compareDifferences)
 	return found
 }

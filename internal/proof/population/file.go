@@ -37,7 +37,7 @@ func readFile(src string, set *rules.Set) (*file, error) {
 	}
 	for _, rule := range set.Rules {
 		said := raw.Rules[rule.Name]
-		f.joined = append(f.joined, pairs(said["by"])...)
+		f.joined = append(f.joined, f.pairsOf(rule, said["by"])...)
 		f.handed = append(f.handed, pairs(said["attributes"])...)
 		if rule.HasParent() {
 			for _, a := range rule.Attributes {
@@ -58,6 +58,35 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		}
 	}
 	return f, nil
+}
+
+// pairsOf reads a `by`. One name that the other side does not have stands for the variable that is left there.
+func (f *file) pairsOf(rule *rules.Rule, by any) [][2]string {
+	found := pairs(by)
+	name, bare := by.(string)
+	theirs, ours := rule.Target, rule.Source
+	if rule.HasParent() {
+		theirs, ours = rule.Source, rule.Target
+	}
+	variables := f.variables(theirs)
+	if !bare || name == theirs.Unique || slices.Contains(variables, name) {
+		return found
+	}
+	known := f.variables(ours)
+	left := slices.DeleteFunc(variables, func(v string) bool { return slices.Contains(known, v) })
+	return [][2]string{{left[0], name}}
+}
+
+// variables lists those of an entity's key.
+func (f *file) variables(e *rules.Entity) (names []string) {
+	for _, template := range f.templates[e.Name] {
+		for _, part := range parts(template) {
+			if part.variable != "" && !slices.Contains(names, part.variable) {
+				names = append(names, part.variable)
+			}
+		}
+	}
+	return names
 }
 
 // wholeName is a template that hands one attribute on; arithmetic finds what a template reckons with.

@@ -66,6 +66,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		"aggregate of mirror items": 10, "join by a derived value": 5,
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
 		"no sort key": 5, "number key": 5, "match": 10, "type": 10, "a source of several": 50, "a target of several": 50, "to itself": 5,
+		"join by a bare name": 10, "by unique beside a whole key": 3,
 		"unique on a mirror item": 10, "match on a mirror item": 10, "three of one key": 5, "told by the type alone": 3, "part of a part": 3,
 	} {
 		t.Logf("%-26s %3d%%", what, share[what]*100/drafts)
@@ -73,6 +74,10 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 			t.Errorf("%d of %d drafts have: %s; more than %d%% should", share[what], drafts, what, percent)
 		}
 	}
+}
+
+func (k *kind) hasVariable(name string) bool {
+	return slices.ContainsFunc(k.variables, func(v variable) bool { return v.name == name })
 }
 
 // traits says what a rule set has of what the engine can stumble over.
@@ -126,6 +131,14 @@ func traits(p *Population) map[string]bool {
 		mark("long chain", r.Level > 1)
 		mark("write shards", r.Suffixes() > 1)
 		mark("by unique", r.ByUnique)
+		for _, by := range r.By {
+			theirs := p.kinds[r.Target.Index]
+			if r.HasParent() {
+				theirs = p.kinds[r.Source.Index]
+			}
+			mark("join by a bare name", by.Bare && by.Theirs != theirs.entity.Unique && !theirs.hasVariable(by.Theirs))
+			mark("by unique beside a whole key", r.ByUnique && p.kinds[r.Source.Index].hasVariable(r.Target.Unique))
+		}
 		mark("to itself", r.Source == r.Target)
 		mark("contested mirror", r.MakesItems() && !r.Injective)
 		mark("aggregate of mirror items", aggregate && len(r.Source.Makers) > 0)

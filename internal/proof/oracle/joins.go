@@ -1,0 +1,185 @@
+package oracle
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/proof/oracle/internal/keys"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// joins holds the rules' reading of keys and joins to one of the oracle's own: it returns a difference for every item of the
+// table that the two take for items of different entities, or join to different items.
+func (t *table) joins() []Difference {
+	j := joiner{t.set, map[*rules.Entity]*keys.Shape{}}
+	for _, e := range t.set.Entities {
+		partition, sort := e.Templates()
+		j.shapes[e] = keys.NewShape(partition, sort, t.keys)
+	}
+	var found []Difference
+	differ := func(rule string, key change.Key, what, want, got string) {
+		if want != got {
+			found = append(found, Difference{Rule: rule, Key: key, Attribute: what, Want: change.String(want), Got: change.String(got)})
+		}
+	}
+	for key, item := range t.actual {
+		entity, values := j.identify(key, item)
+		m, ok := t.set.Identify(key, item)
+		if entity != m.Entity || (entity != nil) != ok {
+			differ("", key, "(entity)", nameOf(entity), nameOf(m.Entity))
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if entity.Unique != "" {
+			value, ok, err := entity.UniqueValue(&m, item)
+			differ("", key, "(unique)", j.unique(values, item, entity.Unique).String(), answerOf(value, ok, err).String())
+		}
+		for _, rule := range t.rules {
+			if rule.WritesSource() {
+				continue
+			}
+			if theirs, ours := sides(rule); ours == entity {
+				want := j.refers(rule, theirs, ours, values, item)
+				differ(rule.Name, key, "(join)", want.String(), joined(rule, &m, item).String())
+			}
+		}
+	}
+	return found
+}
+
+func nameOf(e *rules.Entity) string {
+	if e == nil {
+		return ""
+	}
+	return e.Name
+}
+
+// joined is what the rules say that an item is joined with.
+func joined(rule *rules.Rule, m *rules.Match, item change.Item) answer {
+	if rule.HasParent() {
+		key, ok, err := rule.ParentKey(m, item)
+		return answerOf(key.String(), ok, err)
+	}
+	return answerOf(rule.JoinedText(m, item))
+}
+
+// sides are the entity that a rule looks for, and the one whose items say which of its items it is.
+func sides(rule *rules.Rule) (theirs, ours *rules.Entity) {
+	if rule.HasParent() {
+		return rule.Source, rule.Target
+	}
+	return rule.Target, rule.Source
+}
+
+// answer is a text, nothing, or the code for which an item is parked.
+type answer struct {
+	text, bad string
+	given     bool
+}
+
+func (a answer) String() string {
+	switch {
+	case a.bad != "":
+		return "!" + a.bad
+	case a.given:
+		return "=" + a.text
+	}
+	return ""
+}
+
+func answerOf(text string, ok bool, err error) answer {
+	if err != nil {
+		return answer{bad: code(err)}
+	}
+	return answer{text: text, given: ok}
+}
+
+// joiner reads keys and joins as the rule file says them.
+type joiner struct {
+	set    *rules.Set
+	shapes map[*rules.Entity]*keys.Shape
+}
+
+func (j joiner) identify(key change.Key, item change.Item) (*rules.Entity, map[string]string) {
+	for _, e := range j.set.Entities {
+		values, ok := j.shapes[e].Read(key)
+		for _, eq := range e.Equals {
+			ok = ok && item[eq.Attribute].Equal(eq.Value)
+		}
+		if ok {
+			return e, values
+		}
+	}
+	return nil, nil
+}
+
+// refers says which item an item of ours is joined with: by its key, or by its unique value.
+func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[string]string, item change.Item) answer {
+	wanted, known := j.shapes[theirs].Names, j.shapes[ours].Names
+	open := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(known, name) })
+	from, unique := map[string]string{}, "" // their variable: ours; what of ours holds their unique value
+	for _, by := range rule.By {
+		name := by.Theirs
+		switch {
+		case by.Bare && len(rule.By) == 1 && name == theirs.Unique && !rule.HasParent() && !rule.MakesItems() &&
+			!slices.Equal(wanted, []string{name}):
+			return j.unique(values, item, by.Ours)
+		case by.Bare && len(rule.By) == 1 && name != theirs.Unique && !slices.Contains(wanted, name) && len(open) == 1:
+			name = open[0]
+		}
+		from[name] = by.Ours
+		if name == theirs.Unique && len(rule.By) == 1 {
+			unique = by.Ours
+		}
+	}
+	if unique != "" && slices.ContainsFunc(open, func(name string) bool { return from[name] == "" }) {
+		return j.unique(values, item, unique)
+	}
+	filled := map[string]string{}
+	for _, name := range wanted {
+		source := name
+		if from[name] != "" {
+			source = from[name]
+		}
+		a := j.value(values, item, source)
+		if !a.given {
+			return a
+		}
+		filled[name] = a.text
+	}
+	key, bad := j.shapes[theirs].Write(filled)
+	return answer{text: key.String(), bad: bad, given: true}
+}
+
+// unique is a value that an item is known by.
+func (j joiner) unique(values map[string]string, item change.Item, name string) answer {
+	a := j.value(values, item, name)
+	if len(a.text) > partitionMax {
+		return answer{bad: "key.too_long"}
+	}
+	return a
+}
+
+// value is the text of a key variable, or else of an attribute.
+func (j joiner) value(values map[string]string, item change.Item, name string) answer {
+	if text, ok := values[name]; ok {
+		return answer{text: text, given: true}
+	}
+	switch v := item[name]; v.Kind() {
+	case change.KindAbsent, change.KindNull:
+		return answer{}
+	case change.KindString:
+		return answer{text: v.Text(), given: v.Text() != ""}
+	case change.KindBool:
+		return answer{text: strconv.FormatBool(v.Bool()), given: true}
+	case change.KindNumber:
+		if number, err := decimal.Parse(v.Text()); err == nil {
+			return answer{text: number.String(), given: true}
+		}
+	}
+	return answer{bad: "value.type"}
+}

@@ -1,0 +1,157 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+)
+
+// join finds out how the other side's key is filled from this side: the
+// parent's from the child, or else the target's from the source.
+func (c *checker) join(r *Rule) {
+	theirs, ours := r.sides()
+	variables := theirs.Shape.Variables
+	r.Join = Join{Fill: make([]Ref, len(variables)), Unique: nowhere}
+	for slot, name := range variables {
+		r.Join.Fill[slot] = Ref{Slot: slices.Index(ours.Shape.Variables, name)}
+	}
+	only, known := len(r.Decl.By) == 1, true
+	byUnique := false
+	for _, pair := range r.Decl.By {
+		if only && pair.IsBare() {
+			byUnique = r.traits.WholeKey == nil && pair.Theirs.Text == theirs.Decl.Unique.Text && !theirs.isKeyAlone(pair.Theirs.Text)
+			pair.Theirs.Text = c.bareName(&r.Join, theirs, pair.Theirs.Text)
+		}
+		known = c.joinPair(r, theirs, ours, pair) && known
+	}
+	var missing []string
+	for _, slot := range r.Join.unfilled() {
+		missing = append(missing, variables[slot])
+	}
+	switch {
+	case byUnique:
+		r.Join.ByUnique = true
+	case len(missing) == 0:
+	case r.Join.Unique != nowhere && only:
+		r.Join.ByUnique = true
+		c.uniqueAllowed(r, theirs, ours)
+	case known: // an unknown name in `by` is most likely what is missing
+		c.unfilled(r, theirs, ours, missing)
+	}
+}
+
+// isKeyAlone reports whether one variable gives the entity's whole key.
+func (e *Entity) isKeyAlone(variable string) bool {
+	return len(e.Shape.Variables) == 1 && e.Shape.Variables[0] == variable
+}
+
+// bareName is the name of the other side that a `by` of one name means: its unique, a variable of its key, or else the one
+// variable that nothing else fills.
+func (c *checker) bareName(j *Join, theirs *Entity, name string) string {
+	if name == theirs.Decl.Unique.Text || slices.Contains(theirs.Shape.Variables, name) {
+		return name
+	}
+	if left := j.unfilled(); len(left) == 1 && !c.blames(theirs, name) {
+		return theirs.Shape.Variables[left[0]]
+	}
+	return name
+}
+
+// unfilled lists the slots of the other side's key that nothing fills.
+func (j *Join) unfilled() []int {
+	var slots []int
+	for slot, from := range j.Fill {
+		if !from.IsVariable() && !from.IsAttribute() {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// joinPair enters one pair of `by`; false if the other side knows no such name.
+func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
+	c.plainAttribute(pair.Ours)
+	if c.isKey(pair.Ours.Text) {
+		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
+			strings.Join(ours.Shape.Variables, ", "),
+			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
+	}
+	from := Ref{Slot: slices.Index(ours.Shape.Variables, pair.Ours.Text), Attribute: pair.Ours.Text}
+	slot := slices.Index(theirs.Shape.Variables, pair.Theirs.Text)
+	isUnique := pair.Theirs.Text == theirs.Decl.Unique.Text
+	if isUnique {
+		r.Join.Unique = from
+	}
+	switch {
+	case slot >= 0:
+		r.Join.Fill[slot] = from
+		return true
+	case isUnique:
+		return true
+	case c.blames(theirs, pair.Theirs.Text):
+		return false
+	}
+	known := append([]string(nil), theirs.Shape.Variables...)
+	if theirs.Decl.Unique.Given() {
+		known = append(known, theirs.Decl.Unique.Text)
+	}
+	hint := spelling.DidYouMean(pair.Theirs.Text, known)
+	if pair.IsBare() && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
+		name := known[0]
+		if left := r.Join.unfilled(); len(left) > 0 {
+			name = theirs.Shape.Variables[left[0]]
+		}
+		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.Ours.Text, ours.Decl.Name.Text, name, name, pair.Ours.Text)
+	}
+	c.Add(pair.Theirs.At, "rule.unknown_variable", hint, "%s's key has no variable %q", theirs.Decl.Name.Text, pair.Theirs.Text)
+	return false
+}
+
+// uniqueAllowed reports joins by a unique id that the kind of rule cannot use.
+func (c *checker) uniqueAllowed(r *Rule, theirs, ours *Entity) {
+	whole := r.traits.WholeKey
+	if whole == nil {
+		return
+	}
+	named := strings.NewReplacer("{items}", ours.Decl.Name.Text, "{variables}", strings.Join(theirs.Shape.Variables, ", "))
+	c.Add(r.Decl.PlaceOf("by"), "rule."+r.Decl.Kind.Word()+"_by_unique", named.Replace(whole.Hint),
+		"%s; %s alone is not the key of %s", whole.Reason, theirs.Decl.Unique.Text, theirs.Decl.Name.Text)
+}
+
+// unfilled reports variables of the other side's key that nothing fills.
+func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
+	if slices.ContainsFunc(missing, func(name string) bool { return c.blames(ours, name) }) {
+		return
+	}
+	tn, on := theirs.Decl.Name.Text, ours.Decl.Name.Text
+	have := "no variables"
+	if len(ours.Shape.Variables) > 0 {
+		have = strings.Join(ours.Shape.Variables, ", ")
+	}
+	names := missing
+	for _, pair := range r.Decl.By { // keep what is there already
+		if name := pair.Theirs.Text; name == pair.Ours.Text && !slices.Contains(names, name) && slices.Contains(theirs.Shape.Variables, name) {
+			names = append([]string{pair.Theirs.Text}, names...)
+		}
+	}
+	by := names[0]
+	if len(names) > 1 {
+		by = "[" + strings.Join(names, ", ") + "]"
+	}
+	carried := "them as attributes"
+	if len(missing) == 1 {
+		carried = "it as an attribute"
+	}
+	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
+	if u := theirs.Decl.Unique; u.Given() && r.traits.WholeKey == nil && len(r.Decl.By) == 0 {
+		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
+	}
+	at := r.Decl.At
+	if r.Decl.HasBy {
+		at = r.Decl.PlaceOf("by")
+	}
+	c.Add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
+}
