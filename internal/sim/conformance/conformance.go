@@ -95,6 +95,7 @@ func Run(t *testing.T, open func(t *testing.T) Endpoint) {
 		{"table errors", s.testTableErrors},
 		{"time to live", s.testTimeToLive},
 		{"simple keys", s.testSimpleKeys},
+		{"index keys", s.testIndexKeys},
 		{"items", s.testItems},
 		{"return values", s.testReturnValues},
 		{"limits", s.testLimits},

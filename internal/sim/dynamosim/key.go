@@ -56,6 +56,34 @@ func (t *table) keyIn(item values.Item, mismatch string) (key, error) {
 	return k, nil
 }
 
+// checkIndexKeys refuses attributes that could not be keys of the table's indexes. An item without them is in no index.
+func (t *table) checkIndexKeys(item values.Item) error {
+	for _, x := range t.indexes {
+		for _, k := range []struct {
+			keyAttribute
+			bytesMax int
+		}{{x.partition, partitionKeyBytesMax}, {x.sort, sortKeyBytesMax}} {
+			v, there := item[k.name]
+			if !there {
+				continue
+			}
+			if kind := values.TypeOf(v); kind != k.kind {
+				return invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
+					k.name, k.kind, kind, x.name)
+			}
+			if n, ok := values.Length(v); ok && n == 0 {
+				return invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
+					"The AttributeValue for a key attribute cannot contain an empty value. IndexName: %s, IndexKey: %s", x.name, k.name)
+			}
+			if values.SizeOf(v) > k.bytesMax {
+				return invalid("One or more parameter values were invalid: Size of the index key %s has exceeded the maximum size limit of %d "+
+					"bytes. IndexName: %s", k.name, k.bytesMax, x.name)
+			}
+		}
+	}
+	return nil
+}
+
 func checkKeyValue(a keyAttribute, av types.AttributeValue, mismatch string) error {
 	if av == nil {
 		if mismatch != "" {

@@ -12,7 +12,7 @@
 // and its own subpackages.
 //
 // What it refuses with a ValidationException although AWS has it: queries and
-// scans of indexes (CreateTable accepts their definitions), changes of indexes
+// scans of indexes (writes are held to the types and sizes of their keys), changes of indexes
 // and replicas by UpdateTable, and the legacy parameters from before
 // expressions (Expected, AttributeUpdates, KeyConditions, ...). It has no
 // throughput limits of its own: throttling, lost replies and conflicts are for

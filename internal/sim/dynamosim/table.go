@@ -20,6 +20,7 @@ type table struct {
 	definition    types.TableDescription // what CreateTable was given, as DescribeTable returns it
 	partition     keyAttribute
 	sort          keyAttribute // name is "" if the table has none
+	indexes       []index
 	ttlAttribute  string
 	stream        *stream // nil if it never had one
 	protected     bool
@@ -27,6 +28,12 @@ type table struct {
 	collections map[string]*collection
 	deleted     map[string]values.Item // what was deleted last under each key, if Options.Stale is given
 	order       []*collection          // by hash, then partition key: the order of scans
+}
+
+// index is the key of a secondary index.
+type index struct {
+	name            string
+	partition, sort keyAttribute
 }
 
 type keyAttribute struct {

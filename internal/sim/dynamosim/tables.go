@@ -15,7 +15,7 @@ import (
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 // CreateTable is the SDK client's method. The table is ACTIVE at once.
-// Definitions of indexes are accepted; querying an index is refused.
+// Writes are held to the keys of indexes; querying an index is refused.
 func (s *Sim) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput,
 	error) {
 	return call(ctx, s, tableService, "CreateTable", in, s.createTable)
@@ -94,13 +94,18 @@ func (t *table) setKeys(in *dynamodb.CreateTableInput) error {
 	if t.partition, t.sort, err = read(in.KeySchema); err != nil {
 		return err
 	}
+	addIndex := func(name *string, schema []types.KeySchemaElement) error {
+		partition, sort, err := read(schema)
+		t.indexes = append(t.indexes, index{aws.ToString(name), partition, sort})
+		return err
+	}
 	for _, x := range in.GlobalSecondaryIndexes {
-		if _, _, err := read(x.KeySchema); err != nil {
+		if err := addIndex(x.IndexName, x.KeySchema); err != nil {
 			return err
 		}
 	}
 	for _, x := range in.LocalSecondaryIndexes {
-		if _, _, err := read(x.KeySchema); err != nil {
+		if err := addIndex(x.IndexName, x.KeySchema); err != nil {
 			return err
 		}
 	}

@@ -180,7 +180,7 @@ func (w *write) plan() (outcome, error) {
 		}
 		o.after = after
 	}
-	return o, nil
+	return o, w.table.checkIndexKeys(o.after)
 }
 
 // commit makes the outcome true and tells the stream.
