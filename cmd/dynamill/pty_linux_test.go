@@ -159,7 +159,7 @@ func TestBarMovesOnTerminal(t *testing.T) {
 	w.put(community()...)
 	w.fill(1100)
 	shown := w.onTerminal(ending.ExitDone, nil, "run", "--drain")
-	expectLines(t, shown, "draining  1,", " records  ", "lag ", "writes ")
+	expectLines(t, shown, "draining  2,", " records  ", "lag ", "writes ")
 	if !strings.Contains(shown, inGreen+"drained: ") {
 		t.Errorf("the result is not green in\n%q", shown)
 	}

@@ -143,7 +143,7 @@ func TestChangedRulesAreCarriedOutOnlyWhereThatIsAskedFor(t *testing.T) {
 		!strings.Contains(stderr, "comment-count") {
 		t.Errorf("without --yes: exit code %d, %s", code, stderr)
 	}
-	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": ""})
+	w.expect(map[string]string{"POST#1 METADATA commentCount": "2", "GROUP#ops METADATA memberCount": "0"})
 	if code, _, stderr = w.call("replay", "--yes", "--rule", "member-list"); code != ending.ExitInvalid ||
 		!strings.Contains(stderr, "leave out --rule") {
 		t.Errorf("of one rule alone: exit code %d, %s", code, stderr)

@@ -35,6 +35,16 @@ rules:
 // aggregateSchedules are those for the guards of aggregates.
 func aggregateSchedules() []schedule {
 	return append(dueMarkSchedules(), schedule{
+		guard: "ZeroShown", name: "a team comes, and never has a task",
+		rules: teamRules,
+		steps: []Step{puts("pk=TEAM#a, sk=INFO")},
+	}, schedule{
+		// A sleeper is about to show 0 on a new team, which has a task when it wakes.
+		guard: "RollupVersion", name: "a sleeper shows 0 on a team that has a task by now",
+		rules:   teamRules,
+		steps:   []Step{puts("pk=TEAM#a, sk=INFO"), puts("pk=TASK#1, sk=INFO, teamId=a"), befalls(adversary.Woke)},
+		strikes: []adversary.Strike{at(`^UpdateItem app\(TEAM#a/INFO\) SET tasks = 0`, 0, adversary.Froze)},
+	}, schedule{
 		// A sleeper is about to show a count on a post. Meanwhile another post comes whose
 		// key is smaller: that one shows it now. No like was added, only the locator changed.
 		guard: "LocatorVersion", name: "a sleeper shows a count on a post that lost its slug to another",

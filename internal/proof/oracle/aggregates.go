@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -8,6 +10,7 @@ import (
 
 func (t *table) aggregates(rule *rules.Rule) []cell {
 	totals, members, tally := map[string]decimal.Decimal{}, map[string]int64{}, tallyOf(rule)
+	hidesZero := says(rule, "if_none", "absent")
 	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
 		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
@@ -34,21 +37,20 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 		if ok && !shown[group] {
 			shown[group] = true
 			want = tally.display(totals[group], members[group])
+			if hidesZero && totals[group].IsZero() {
+				want = change.Value{}
+			}
 		}
 		for _, attribute := range rule.Writes {
-			cells = append(cells, cell{key: key, attribute: attribute, want: want, zeroIsNothing: !tally.zeroCounts})
+			cells = append(cells, cell{key: key, attribute: attribute, want: want})
 		}
 	})
 	return cells
 }
 
-// isZero reports whether a total shows nothing: absent or 0.
-func isZero(v change.Value) bool {
-	if v.Kind() == change.KindAbsent {
-		return true
-	}
-	d, err := decimal.Parse(v.Text())
-	return v.Kind() == change.KindNumber && err == nil && d.IsZero()
+// says reports whether a rule says a word under a key of its kind.
+func says(rule *rules.Rule, key, word string) bool {
+	return slices.Contains(rule.Form.Says(), rules.Said{Key: key, Text: word})
 }
 
 // normalize writes every number in v in one way, so that equal numbers are equal texts.

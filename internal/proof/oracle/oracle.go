@@ -65,19 +65,12 @@ func Expired(keys ...change.Key) Option {
 
 // cell is one attribute that a rule owns, with the value that it must have.
 type cell struct {
-	key           change.Key
-	attribute     string
-	want          change.Value
-	zeroIsNothing bool // 0 and absent are the same
+	key       change.Key
+	attribute string
+	want      change.Value
 }
 
 func (c cell) allows(got change.Value) bool {
-	if c.zeroIsNothing && got.Kind() == change.KindAbsent {
-		return isZero(c.want)
-	}
-	if c.zeroIsNothing && c.want.Kind() == change.KindAbsent {
-		return isZero(got)
-	}
 	return normalize(c.want).Equal(normalize(got))
 }
 

@@ -23,7 +23,17 @@ func TestDrift(t *testing.T) {
 		"numbers compare by value":       {groupsRules, groups().with("GROUP#dev", "METADATA", "points", change.Number("7.00")), nil},
 		"numbers inside lists do as well": {groupsRules, groups().with("USER#ada", "PROFILE", "name", list("1.0")).with("GROUP#dev", "USER#ada",
 			"userName", list("1")).with("NOTE#1", "METADATA", "author", list("1")), nil},
-		"a count over nothing may be 0": {groupsRules, groups().with("GROUP#ops", "METADATA", "memberCount", 0), nil},
+		"a count over nothing is not absent": {groupsRules, groups().with("GROUP#ops", "METADATA", "memberCount", nil), []string{
+			`GROUP#ops/METADATA memberCount: want 0, got nothing (rule member-count)`}},
+		"a sum over nothing is not absent": {groupsRules, groups().with("GROUP#ops", "METADATA", "points", nil), []string{
+			`GROUP#ops/METADATA points: want 0, got nothing (rule member-sum)`}},
+		"if_none: absent hides a 0 over nothing": {hidden(groupsRules), groups(), []string{
+			`GROUP#ops/METADATA memberCount: want nothing, got 0 (rule member-count)`,
+			`GROUP#ops/METADATA points: want nothing, got 0 (rule member-sum)`}},
+		"if_none: absent hides a 0 that items add up to": {hidden(groupsRules), groups().
+			with("USER#ada", "GROUP#dev", "points", -2).with("GROUP#dev", "USER#ada", "points", -2).
+			with("GROUP#dev", "METADATA", "points", 0).with("GROUP#ops", "METADATA", "points", nil, "memberCount", nil), []string{
+			`GROUP#dev/METADATA points: want nothing, got 0 (rule member-sum)`}},
 
 		"a stale copy": {groupsRules, groups().with("USER#ada", "PROFILE", "name", "Adele"), []string{
 			`GROUP#dev/USER#ada userName: want "Adele", got "Ada" (rule member-name)`,
@@ -73,7 +83,7 @@ func TestDrift(t *testing.T) {
 				with("GROUP#ops", "METADATA", "memberCount", 1), nil},
 		"a mirror item that the application made and a copy reached is counted": {groupsRules,
 			groups().with("GROUP#ops", "USER#ada", "role", "admin", "userName", "Ada", "_dm_member-name", stampText), []string{
-				`GROUP#ops/METADATA memberCount: want 1, got nothing (rule member-count)`}},
+				`GROUP#ops/METADATA memberCount: want 1, got 0 (rule member-count)`}},
 		"a stale mirrored attribute": {groupsRules, groups().with("GROUP#dev", "USER#ada", "role", "member"), []string{
 			`GROUP#dev/USER#ada role: want "admin", got "member" (rule member-list)`}},
 		"a mirrored attribute that the source lost": {groupsRules, groups().with("USER#ada", "GROUP#dev", "role", nil), []string{
@@ -106,7 +116,7 @@ func TestDrift(t *testing.T) {
 			`NOTE#1/METADATA author: want "Ada", got nothing (rule note-author)`}},
 		"a mirror item for which there is no room is not missed": {groupsRules,
 			groups().with("USER#ada", "GROUP#dev", "role", strings.Repeat("x", itemBytesMax-100)).without("GROUP#dev", "USER#ada").
-				with("GROUP#dev", "METADATA", "memberCount", nil, "points", 2), nil},
+				with("GROUP#dev", "METADATA", "memberCount", 0, "points", 2), nil},
 
 		"a wrong count by id": {likesRules, likes().with("USER#ada", "POST#p1", "likes", 3), []string{
 			`USER#ada/POST#p1 likes: want 2, got 3 (rule like-count)`}},

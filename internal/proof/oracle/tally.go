@@ -10,7 +10,7 @@ import (
 
 // tally says what one kind of rule makes of what its sources contribute to a group.
 type tally struct {
-	zeroCounts bool // a source that adds 0 contributes, and a target that shows 0 does not show nothing
+	zeroCounts bool // a source that adds 0 contributes
 	display    func(sum decimal.Decimal, members int64) change.Value
 }
 

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -119,7 +120,7 @@ func groups() items {
 		with("USER#ada", "PROFILE", "name", "Ada").
 		with("USER#ben", "PROFILE", "name", "Ben").
 		with("GROUP#dev", "METADATA", "name", "Developers", "memberCount", 1, "points", 7).
-		with("GROUP#ops", "METADATA", "name", "Operations").
+		with("GROUP#ops", "METADATA", "name", "Operations", "memberCount", 0, "points", 0).
 		with("USER#ada", "GROUP#dev", "role", "admin", "points", 5, "groupName", "Developers").
 		with("USER#ben", "GROUP#dev", "role", "banned", "points", 2, "groupName", "Developers").
 		mirrored("GROUP#dev", "USER#ada", "role", "admin", "points", 5, "userName", "Ada", "_dm_member-list", stampText, "_dm_member-name",
@@ -128,6 +129,11 @@ func groups() items {
 			stampText).
 		with("NOTE#1", "METADATA", "userId", "ada", "author", "Ada").
 		with("OTHER#1", "THING", "memberCount", 9)
+}
+
+// hidden are rules of which each total hides 0.
+func hidden(src string) string {
+	return strings.ReplaceAll(src, "as: Group.", "if_none: absent, as: Group.")
 }
 
 // viewsRules give each post a view of an entity that items of it are told by.

@@ -15,6 +15,7 @@ const formerDraftsMax = 10
 
 var (
 	ruleLine    = regexp.MustCompile(`(?m)^  ([\w-]+):( *)\{ (\w+):.*\n`)
+	ifNone      = regexp.MustCompile(`, if_none: \w+`)
 	writeShards = regexp.MustCompile(`, write_shards: \d`)
 	whereField  = regexp.MustCompile(`, where: [^,\[\]{}]+`)
 	byField     = regexp.MustCompile(`, by: \w+`)
@@ -59,6 +60,8 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 		return total.ReplaceAllString(line, "as: $1.${2}Once")
 	case x < 6 && aggregate:
 		return closing.ReplaceAllString(writeShards.ReplaceAllString(line, ""), fmt.Sprintf(", write_shards: %d }\n", 1+r.IntN(4)))
+	case x < 7 && aggregate && r.IntN(2) == 0:
+		return otherNone(kind, line)
 	case x < 8 && kind != "copy" && !strings.Contains(line, "where:"):
 		return added(fmt.Sprintf("where: has(%s)", p.slotName(r, name)))
 	case x < 8 && whereField.MatchString(line):
@@ -74,13 +77,21 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 	case aggregate && len(of.Traits().Expressions) == 1:
 		for _, other := range adders(p.Set.Kinds()) {
 			if other != kind {
-				return strings.Replace(line, "{ "+kind+":", "{ "+other+":", 1)
+				return strings.Replace(ifNone.ReplaceAllString(line, ""), "{ "+kind+":", "{ "+other+":", 1)
 			}
 		}
 	case !aggregate && asPair.MatchString(line):
 		return asPair.ReplaceAllString(line, " as ${1}Once")
 	}
 	return ""
+}
+
+// otherNone has the targets of a total show 0 if they did not, or not if they did.
+func otherNone(kind, line string) string {
+	if kind == "average" || ifNone.MatchString(line) {
+		return ifNone.ReplaceAllString(line, "")
+	}
+	return closing.ReplaceAllString(line, ", if_none: absent }\n")
 }
 
 // ruleKind is the kind of the rule that a line has; nil: it has an entity.

@@ -120,7 +120,11 @@ func (g *grammar) aggregate(kind string, source, target *entity, what, suffix st
 	if g.chance(35) {
 		shards = "write_shards: " + strconv.Itoa(1+g.r.IntN(4))
 	}
-	g.add(kind, what, "as: "+target.name+"."+as.name, by, where, shards)
+	none := ""
+	if kind != "average" && g.chance(25) {
+		none = "if_none: absent"
+	}
+	g.add(kind, what, "as: "+target.name+"."+as.name, by, where, shards, none)
 }
 
 // own = { set: { itsKey: '${pad(score, 3)}#${lower(name)}', itsTotal: = price * 2 }, of: Post, where: ... }.

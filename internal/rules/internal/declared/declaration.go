@@ -130,6 +130,19 @@ func (d *Declaration) Whole(key string, most int, hint string) int {
 	return number
 }
 
+// OneOf reads a word that must be one of some. It is the first of them where the file does not say it.
+func (d *Declaration) OneOf(key string, words []string, hint string) string {
+	n := d.values[key]
+	if n == nil || n.Kind == document.BadNode {
+		return words[0]
+	}
+	if n.Kind != document.ScalarNode || !slices.Contains(words, n.Text) {
+		d.parser.Add(n.Place, "rule."+key, hint, "%s must be %s", key, enumerate(words, "or"))
+		return words[0]
+	}
+	return n.Text
+}
+
 // Writes lists the names of the attributes that the file says the rule writes.
 func (d *Declaration) Writes() []string {
 	names := make([]string, len(d.Written))

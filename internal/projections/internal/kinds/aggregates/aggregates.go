@@ -19,14 +19,14 @@ var (
 		Noun:        "a count",
 		Plural:      "counts",
 		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
-		Keys:        keys,
+		Keys:        append(keys, ifNone),
 		SourceField: "count",
 	}})
 	Sum rules.Kind = newKind(kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
-		Keys:        keysOf("name the entity whose items are summed: `of: LineItem`"),
+		Keys:        append(keysOf("name the entity whose items are summed: `of: LineItem`"), ifNone),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 	}})
@@ -71,6 +71,9 @@ var keys = []rules.Key{
 	{Name: "by"},
 }
 
+// ifNone is the key that says what a target shows instead of 0.
+var ifNone = rules.Key{Name: "if_none"}
+
 // keysOf are the keys of kinds that say the entity of their sources under `of`.
 func keysOf(hint string) []rules.Key {
 	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
@@ -79,7 +82,7 @@ func keysOf(hint string) []rules.Key {
 type kind struct {
 	word       string
 	traits     rules.Traits
-	zeroCounts bool                            // a source that adds 0 contributes, and a total of 0 is not nothing
+	zeroCounts bool                            // a source that adds 0 contributes
 	display    func(audit.Amount) change.Value // what a target shows; absent for nothing
 }
 
@@ -89,24 +92,39 @@ func (k *kind) Word() string { return k.word }
 // Traits are what the language must know of the kind.
 func (k *kind) Traits() *rules.Traits { return &k.traits }
 
-// Read reads the number of suffixes.
-func (k *kind) Read(d *rules.Declaration) {
-	d.Own = d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate")
+// options are what a rule says under keys that no other family has.
+type options struct {
+	suffixes  int
+	hidesZero bool
 }
+
+// Read reads the number of suffixes, and what stands in the place of 0.
+func (k *kind) Read(d *rules.Declaration) {
+	none := d.OneOf(ifNone.Name, []string{"0", absent}, "write `if_none: absent` if a target must not show 0; 0 is shown without it")
+	d.Own = options{
+		suffixes:  d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate"),
+		hidesZero: none == absent,
+	}
+}
+
+// absent is the value of if_none that hides every 0.
+const absent = "absent"
 
 // Check finds nothing that the language does not refuse.
 func (k *kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.
 func (k *kind) Compile(r *rules.Rule, d *rules.Declaration) rules.Form {
-	return &Form{kind: k, rule: r, writeShards: d.Own.(int)}
+	own := d.Own.(options)
+	return &Form{kind: k, rule: r, writeShards: own.suffixes, hidesZero: own.hidesZero}
 }
 
 // Form adds up what the sources of a rule contribute.
 type Form struct {
 	kind        *kind
 	rule        *rules.Rule
-	writeShards int // at least 1
+	writeShards int  // at least 1
+	hidesZero   bool // a target shows nothing instead of 0
 }
 
 // Of returns the Form of an aggregate's rule; nil of any other rule.
@@ -148,16 +166,30 @@ func (f *Form) GroupOf(m *rules.Match, img change.Image) (string, bool, error) {
 	return m.Key().String(), true, nil
 }
 
-// Meaning returns the attribute that shows the total. The number of suffixes says
-// how a value is kept and not what it is.
-func (f *Form) Meaning() []string { return []string{fmt.Sprintf("as %q", f.rule.Writes[0])} }
+// Meaning returns the attribute that shows the total, and whether it shows 0. The number of
+// suffixes says how a value is kept and not what it is.
+func (f *Form) Meaning() []string {
+	lines := []string{fmt.Sprintf("as %q", f.rule.Writes[0])}
+	if f.hidesZero {
+		lines = append(lines, ifNone.Name+" "+absent)
+	}
+	return lines
+}
 
-// Says returns nothing: how many suffixes there are is no difference of meaning.
-func (f *Form) Says() []rules.Said { return nil }
+// Says returns whether a target shows 0. How many suffixes there are is no difference of meaning.
+func (f *Form) Says() []rules.Said {
+	if f.hidesZero {
+		return []rules.Said{{Key: ifNone.Name, Text: absent}}
+	}
+	return nil
+}
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
+	if !f.showsNothing(audit.Amount{}) {
+		c.Text += ", 1 WU per new " + f.rule.Target.Name
+	}
 	if f.writeShards > 1 {
 		c.Text += fmt.Sprintf(", %d write shards", f.writeShards)
 	}
@@ -173,8 +205,18 @@ func (f *Form) Replays() string {
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need { return nil }
 
-// shown is what an attribute displays, as displays are compared; "" for nothing. If a kind's
-// sources that add 0 do not contribute, 0 is nothing, too.
+// display is what a target shows of an amount; absent for nothing.
+func (f *Form) display(a audit.Amount) change.Value {
+	if f.hidesZero && a.Value.IsZero() {
+		return change.Value{}
+	}
+	return f.kind.display(a)
+}
+
+// showsNothing reports whether a target shows nothing of an amount.
+func (f *Form) showsNothing(a audit.Amount) bool { return f.display(a).Kind() == change.KindAbsent }
+
+// shown is what an attribute displays, as displays are compared; "" for nothing.
 func (f *Form) shown(v change.Value) string {
 	if v.Kind() == change.KindAbsent {
 		return ""
@@ -186,11 +228,8 @@ func (f *Form) shown(v change.Value) string {
 	if err != nil {
 		return v.Text()
 	}
-	if d.IsZero() && !f.kind.zeroCounts {
-		return ""
-	}
 	return d.String()
 }
 
 // displayed is what an attribute displays of an amount, as displays are compared.
-func (f *Form) displayed(a audit.Amount) string { return f.shown(f.kind.display(a)) }
+func (f *Form) displayed(a audit.Amount) string { return f.shown(f.display(a)) }

@@ -140,8 +140,8 @@ func (c *sumCase) End() {
 
 // compareDisplay says whether an item displays an amount, as Form.shown tells.
 func compareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want string) []drift.Finding {
-	name, form := b.Rule.Writes[0], Of(b.Rule)
-	if form.shown(item.Lookup(name)) == want {
+	name := b.Rule.Writes[0]
+	if Of(b.Rule).shown(item.Lookup(name)) == want {
 		return nil
 	}
 	f := drift.Finding{
@@ -151,10 +151,8 @@ func compareDisplay(b *plan.Binding, key change.Key, group string, item change.I
 	switch {
 	case f.Found == "":
 		f.What = drift.Missing
-	case want == "" && (group == "" || form.kind.zeroCounts):
-		f.What = drift.Surplus
 	case want == "":
-		f.Expected = "0 or nothing"
+		f.What = drift.Surplus
 	}
 	return []drift.Finding{f}
 }

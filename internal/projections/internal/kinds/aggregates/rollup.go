@@ -108,8 +108,8 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 				continue
 			}
 			write = r.hide
-		case t.Operations == 0 && !ru.Present: // nothing was ever counted and nothing is shown
-			continue
+		case t.Operations == 0 && !ru.Present && Of(g.Rule).showsNothing(audit.Amount{}):
+			continue // it shows nothing now, and nothing was ever counted
 		case r.showsTotal(g, t, item, ru.Seen[item]):
 			r.noteRollupTarget(g, t, true)
 			continue
@@ -127,7 +127,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 
 // writeTotal writes the total on a target that shows nothing later.
 func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, key change.Key) error {
-	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).kind.display(t.Amount))
+	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
 	ended, current, err := to.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
@@ -177,7 +177,7 @@ func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, va
 
 // showsTotal reports whether a target shows a total: under older rules the same count of operations made the same sum.
 func (r run) showsTotal(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
-	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).kind.display(t.Amount))
+	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).display(t.Amount))
 	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
@@ -220,7 +220,7 @@ func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
 func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
 	m := r.Missing[g.Binding]
 	switch {
-	case there && t.Members == 0: // no source points at it
+	case t.Members == 0: // no source points at it
 		m.Forget(g.Group)
 	case there:
 		m.NoteTarget(g.Group)
