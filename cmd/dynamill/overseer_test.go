@@ -272,6 +272,7 @@ func TestAnAddressInUseEndsTheRunAtOnce(t *testing.T) {
 func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 	withoutAWS(t)
 	for flags, want := range map[string]string{
+		"--listen=127.0.0.1:0 --poll-interval=1m --ready-lag=30s": "--ready-lag 30s is shorter than --poll-interval 1m0s",
 		"--pprof":                              "--pprof has no meaning without --listen",
 		"--ready-lag=-1s":                      "--ready-lag -1s is negative",
 		"--poll-interval=9ms":                  "--poll-interval 9ms is not between 10ms and 1m0s",
@@ -286,7 +287,7 @@ func TestFlagsOfARunThatMakeNoSenseAreRefused(t *testing.T) {
 		"--lease-term=0s":                      "--lease-term 0s is not between",
 		"--worker=" + strings.Repeat("w", 257): "--worker has 257 bytes",
 	} {
-		code, _, stderr := called(t, "run", flags, "--rules", ruleFile(t), "--table", "app")
+		code, _, stderr := called(t, append([]string{"run", "--rules", ruleFile(t), "--table", "app"}, strings.Fields(flags)...)...)
 		if code != ending.ExitInvalid || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", flags, code, stderr)
 		}

@@ -56,6 +56,9 @@ func (o *Options) Check(timeoutGiven bool) error {
 		return ending.Invalid("--pprof has no meaning without --listen: add --listen 127.0.0.1:9464")
 	case o.PollInterval < dynamill.PollIntervalMin || o.PollInterval > dynamill.PollIntervalMax:
 		return ending.Invalid("--poll-interval %s is not between %s and %s", o.PollInterval, dynamill.PollIntervalMin, dynamill.PollIntervalMax)
+	case o.Listen != "" && !o.Drain && o.ReadyLag > 0 && o.ReadyLag < o.PollInterval:
+		return ending.Invalid("--ready-lag %s is shorter than --poll-interval %s: /readyz would say no between two reads of an idle shard",
+			o.ReadyLag, o.PollInterval)
 	case o.LeaseTerm < dynamill.LeaseTermMin || o.LeaseTerm > dynamill.LeaseTermMax:
 		return ending.Invalid("--lease-term %s is not between %s and %s", o.LeaseTerm, dynamill.LeaseTermMin, dynamill.LeaseTermMax)
 	case o.ArchiveGzip && o.Archive == "":

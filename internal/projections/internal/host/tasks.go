@@ -39,8 +39,9 @@ func (h *Host) HoldTask(ctx context.Context, t state.Task, work func(context.Con
 	if err != nil && !errors.Is(err, ErrTaskMoved) {
 		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
-		c := table.NewExpression()                                                                                 // whatever its place is by now
-		_ = h.updateTask(releasing, "releasing", t, c.Format("REMOVE %n", "until"), state.TaskIsOfFanOut(c, t), c) // otherwise the term ends
+		// The task may have any place by now. If it is not released, its term ends.
+		c := table.NewExpression()
+		_ = h.updateTask(releasing, "releasing", t, c.Format("REMOVE %n", "until"), state.TaskIsOfFanOut(c, t), c)
 	}
 	return err
 }
