@@ -156,9 +156,11 @@ func TestExplainedLedgerEntryTellsItsState(t *testing.T) {
 
 	member := change.Key{Partition: "USER#u1", Sort: "GROUP#g1"}
 	entry = w.row("i/USER#u1/GROUP#g1", "e")
-	effects := entry["e"].Map()
-	effects[idOf("member-list")] = s("~" + effects[idOf("member-list")].Text()[1:])
-	entry["e"] = change.Map(effects)
+	var effects []string
+	for _, effect := range entry["e"].List() {
+		effects = append(effects, strings.Replace(effect.Text(), idOf("member-list")+"=", idOf("member-list")+"~", 1))
+	}
+	entry["e"] = change.Set(change.KindStringSet, effects)
 	w.putState(entry)
 	w.expectExplained(member, "ledger entry | member-list",
 		"ledger entry | member-list | asks for mirror item GROUP#g1/USER#u1, which DynamoDB's time to live deleted")

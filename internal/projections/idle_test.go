@@ -2,11 +2,13 @@ package projections
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -115,7 +117,7 @@ func TestAddingARuleMarksNothingForOthers(t *testing.T) {
 	f.before = func(op string, in any) {
 		if tx, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
 			for _, it := range tx.TransactItems {
-				if it.Put != nil && it.Put.Item["e"] != nil {
+				if it.Put != nil && strings.HasPrefix(table.TextOf(it.Put.Item["pk"]), state.EntryPrefix) {
 					entries++
 					if due := it.Put.Item["due"]; due != nil {
 						t.Errorf("an entry is marked: %v", due)

@@ -73,6 +73,11 @@ func ledgerSchedules() []schedule {
 			},
 		},
 		{
+			// Of the digests of both roles the ledger entry holds the same part.
+			guard: "MirrorContent", name: "a role changes to one that the ledger entry does not tell apart", rules: members,
+			steps: []Step{puts(membership + ", role=r2356"), step(Rest, Put, membership+", role=r2627")},
+		},
+		{
 			// A group is put back as it was read, stamp included, when it was deleted and the count has gone on.
 			guard: "InsertForeign", name: "a deleted group is put back with a count that was true once", rules: members,
 			steps: []Step{

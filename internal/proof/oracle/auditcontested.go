@@ -32,8 +32,7 @@ func (a *audit) contestedRows() map[change.Key]wanted {
 	for _, effects := range a.effects {
 		for id, text := range effects {
 			if rule := a.ids[id]; text[0] == '=' && rule != nil && !rule.Injective {
-				_, target, _ := strings.Cut(text, " ")
-				claimants[contested{id, target}]++
+				claimants[contested{id, mirrorIn(text)}]++
 			} else if text[0] == '@' {
 				claimants[contested{id, text[1:]}]++
 			}

@@ -12,6 +12,9 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
+// contentDigits are those of the digest of a mirror item's content in a ledger entry.
+const contentDigits = 4
+
 // tombstoneDays is how long an entry without effects is kept.
 const tombstoneDays = 8
 
@@ -96,7 +99,7 @@ func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
 			for i, name := range rule.Writes {
 				values[i] = mirror.Attributes[name]
 			}
-			return "=" + ShortDigest(8, values...) + " " + mirror.Key.String()
+			return "=" + ShortDigest(contentDigits, values...) + mirror.Key.String()
 		})
 	}
 	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
@@ -137,8 +140,8 @@ func (a *audit) takeRefused() {
 		if !inLedger || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
-		inForce := entry["e"].Map()
-		switch text, asked := inForce[id].Text(), a.effects[item][id]; {
+		inForce := EffectsIn(entry)
+		switch text, asked := inForce[id], a.effects[item][id]; {
 		case text == asked: // what is refused stands beside the ledger
 		case strings.HasPrefix(text, "!") && asked == "": // what is not asked for was not refused
 		case strings.HasPrefix(text, "!"):
@@ -148,18 +151,10 @@ func (a *audit) takeRefused() {
 		default:
 			delete(a.effects, item)
 			if len(inForce) > 0 {
-				a.effects[item] = texts(inForce)
+				a.effects[item] = inForce
 			}
 		}
 	}
-}
-
-func texts(values map[string]change.Value) map[string]string {
-	all := map[string]string{}
-	for name, v := range values {
-		all[name] = v.Text()
-	}
-	return all
 }
 
 // entries compares the ledger: an entry for every item with effects, with
@@ -168,15 +163,15 @@ func (a *audit) entries() {
 	want := map[change.Key]wanted{}
 	for item, effects := range a.effects {
 		key := stateKey("i/"+item.String(), "e")
-		inForce := a.rows[key]["e"].Map()
-		texts := map[string]change.Value{}
+		inForce := EffectsIn(a.rows[key])
+		texts := map[string]string{}
 		for id, text := range effects {
-			if a.expired(text, inForce[id].Text()) {
-				text = inForce[id].Text()
+			if a.expired(text, inForce[id]) {
+				text = inForce[id]
 			}
-			texts[id] = change.String(text)
+			texts[id] = text
 		}
-		row := change.Item{"e": change.Map(texts), "ttl": {}, "item": {}}
+		row := change.Item{"e": EffectsValue(texts), "ttl": {}, "item": {}}
 		if key.Partition != "i/"+item.String() {
 			row["item"] = change.String(item.String())
 		}
@@ -192,8 +187,8 @@ func (a *audit) entries() {
 		if _, ok := want[key]; ok {
 			continue
 		}
-		if effects := entry["e"]; len(effects.Map()) > 0 {
-			a.differs("", key, "e", change.Map(nil), effects)
+		if effects := entry["e"]; effects.Kind() != change.KindAbsent {
+			a.differs("", key, "e", change.Value{}, effects)
 		}
 		a.expires(key, tombstoneDays*24*time.Hour)
 	}
@@ -203,10 +198,15 @@ func (a *audit) entries() {
 // DynamoDB's time to live deleted its item, and that item is away.
 func (a *audit) expired(asked, inForce string) bool {
 	content, ok := strings.CutPrefix(asked, "=")
-	_, target, _ := strings.Cut(content, " ")
-	_, there := a.items.actual[change.ParseKey(target)]
-	return ok && inForce == "~"+content && !there
+	if !ok || inForce != "~"+content {
+		return false
+	}
+	_, there := a.items.actual[change.ParseKey(mirrorIn(asked))]
+	return !there
 }
+
+// mirrorIn is the mirror item for which an effect asks: its text has a mark and a digest before it.
+func mirrorIn(effect string) string { return effect[1+contentDigits:] }
 
 // expires checks that a row has a ttl that lies ahead, but not further than it may.
 func (a *audit) expires(key change.Key, within time.Duration) {

@@ -133,9 +133,9 @@ func (a *audit) passOver(f former) {
 
 // passOverEffects takes effects and due marks of a former rule out of a ledger entry.
 func (a *audit) passOverEffects(key change.Key, row change.Item, dead func(id string) bool) {
-	effects := maps.Clone(row["e"].Map())
+	effects := EffectsIn(row)
 	before := len(effects)
-	maps.DeleteFunc(effects, func(id string, _ change.Value) bool { return dead(id) })
+	maps.DeleteFunc(effects, func(id, _ string) bool { return dead(id) })
 	var due []string
 	for _, v := range row["due"].List() {
 		if id, _, _ := strings.Cut(v.Text(), " "); !dead(id) {
@@ -148,7 +148,7 @@ func (a *audit) passOverEffects(key change.Key, row change.Item, dead func(id st
 		delete(a.rows, key)
 	default:
 		row = maps.Clone(row)
-		row["e"] = change.Map(effects)
+		row["e"] = EffectsValue(effects)
 		delete(row, "due")
 		if len(due) > 0 {
 			row["due"] = change.Set(change.KindStringSet, due)

@@ -24,7 +24,7 @@ var rowForms = []form{
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
-	{"i/", "e", []string{"a", "e"}, []string{"item", "rederived", "due", "ttl"}},
+	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},
 	{"sum/", "a", []string{"value", "members", "ops"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},

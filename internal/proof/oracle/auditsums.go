@@ -157,8 +157,7 @@ func (a *audit) sets() {
 			switch text[0] {
 			case '=':
 				if rule := a.ids[id]; rule != nil && !rule.Injective {
-					_, target, _ := strings.Cut(text, " ")
-					key := stateKey("claims/"+id+"/"+target, "claims")
+					key := stateKey("claims/"+id+"/"+mirrorIn(text), "claims")
 					claims[key] = append(claims[key], item.String())
 				}
 			case '@':

@@ -240,11 +240,11 @@ func (m moment) spelled() moment {
 						v = change.String(spell(v.Text()))
 					}
 				case "e":
-					effects := map[string]change.Value{}
-					for id, effect := range v.Map() {
+					effects := map[string]string{}
+					for id, effect := range EffectsIn(it) {
 						effects[spell(id)] = effect
 					}
-					v = change.Map(effects)
+					v = EffectsValue(effects)
 				}
 				with[spell(name)] = v
 			}

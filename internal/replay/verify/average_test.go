@@ -39,7 +39,7 @@ func TestWrongAverageIsFoundAndMended(t *testing.T) {
 		"no accumulator":        {state, accumulator, "", under("gone", "gone")},
 		"no accumulator of a 0": {state, "sum/" + oracle.RuleID("cpu") + "/DAY#1", "", under("gone", "gone")},
 		"an entry without the effect of a 0": {state, "i/DAY#1/SAMPLE#1", "", func(_ *world, row change.Item) {
-			row["e"] = change.Map(nil)
+			hasEffects(row, nil)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,9 +98,9 @@ func club(users int, incarnation string) (items, rows made) {
 			g := groupOf(i, k)
 			source, target := change.Key{Partition: "USER#" + user, Sort: "GROUP#" + g}, change.Key{Partition: "GROUP#" + g, Sort: "USER#" + user}
 			entry := texts("pk", "i/"+source.String(), "sk", "e", "a", "0-")
-			entry["e"] = change.Map(map[string]change.Value{
-				oracle.RuleID("member-list"):  change.String("=" + digest + " " + target.String()),
-				oracle.RuleID("member-count"): change.String("*GROUP#" + g + "/METADATA"),
+			entry["e"] = oracle.EffectsValue(map[string]string{
+				oracle.RuleID("member-list"):  "=" + digest[:4] + target.String(),
+				oracle.RuleID("member-count"): "*GROUP#" + g + "/METADATA",
 			})
 			all = append(all, entry, texts("pk", "ref/"+oracle.RuleID("member-name")+"/USER#"+user+"/PROFILE", "sk", target.String(), "a", "0-"))
 		}

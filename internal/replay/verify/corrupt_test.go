@@ -65,7 +65,7 @@ func (c *corruptor) free(where string) bool { _, taken := c.done[where]; return 
 
 func (c *corruptor) entry(r *rand.Rand) (string, string) {
 	row := c.row(r, "i/")
-	if row == nil || len(row["e"].Map()) == 0 {
+	if row == nil || len(oracle.EffectsIn(row)) == 0 {
 		return "", ""
 	}
 	where := "item " + strings.TrimPrefix(row["pk"].Text(), "i/")
@@ -76,31 +76,31 @@ func (c *corruptor) entry(r *rand.Rand) (string, string) {
 		c.delete("app-dynamill", row)
 		return where, "entry deleted"
 	}
-	effects := maps.Clone(row["e"].Map())
+	effects := oracle.EffectsIn(row)
 	ids := slices.Sorted(maps.Keys(effects))
 	id, what := ids[r.IntN(len(ids))], "effect removed"
-	_, group, _ := strings.Cut(effects[id].Text(), " ")
-	group = cmp.Or(group, effects[id].Text()[1:])
-	switch contribution := strings.IndexByte("+*", effects[id].Text()[0]) >= 0; {
+	_, group, _ := strings.Cut(effects[id], " ")
+	group = cmp.Or(group, effects[id][1:])
+	switch contribution := strings.IndexByte("+*", effects[id][0]) >= 0; {
 	case contribution && r.IntN(3) == 0:
-		effects[id], what = change.String("+7 "+group), "effect of another amount"
+		effects[id], what = "+7 "+group, "effect of another amount"
 	case r.IntN(4) == 0:
-		effects[id], what = change.String("?"), "effect made unreadable"
+		effects[id], what = "?", "effect made unreadable"
 	default:
 		delete(effects, id)
 	}
-	row["e"] = change.Map(effects)
+	hasEffects(row, effects)
 	c.put("app-dynamill", row)
 	return where, what
 }
 
 func (c *corruptor) orphanEntry(r *rand.Rand) (string, string) {
 	row := c.row(r, "i/")
-	if row == nil || len(row["e"].Map()) == 0 {
+	if row == nil || len(oracle.EffectsIn(row)) == 0 {
 		return "", ""
 	}
-	for id, v := range row["e"].Map() {
-		if strings.IndexByte("+*", v.Text()[0]) < 0 || strings.HasPrefix(id, "@") {
+	for id, effect := range oracle.EffectsIn(row) {
+		if strings.IndexByte("+*", effect[0]) < 0 || strings.HasPrefix(id, "@") {
 			return "", ""
 		}
 	}

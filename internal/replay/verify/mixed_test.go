@@ -45,10 +45,19 @@ func (b *between) Operations(ctx context.Context, s []drift.Suspect) ([]int64, e
 
 // forgetEffect takes one contribution out of a ledger entry, by hand.
 func (w *world) forgetEffect(row change.Item, id string) {
-	effects := maps.Clone(row["e"].Map())
+	effects := oracle.EffectsIn(row)
 	delete(effects, id)
-	row["e"] = change.Map(effects)
+	hasEffects(row, effects)
 	w.put("app-dynamill", row)
+}
+
+// hasEffects gives a ledger entry other effects; one without any expires.
+func hasEffects(row change.Item, effects map[string]string) {
+	row["e"] = oracle.EffectsValue(effects)
+	if len(effects) == 0 {
+		delete(row, "e")
+		row["ttl"] = change.Number("9999999999")
+	}
 }
 
 func TestALagOfAWrongEntryIsNoDriftOfItsSums(t *testing.T) {
@@ -97,8 +106,9 @@ func (w *world) wound(r *rand.Rand, n int) (items map[string]bool, sums map[stri
 	items, sums = map[string]bool{}, map[string]bool{}
 	for _, row := range w.scan("app-dynamill") {
 		item, isEntry := strings.CutPrefix(row["pk"].Text(), "i/")
-		for _, id := range slices.Sorted(maps.Keys(row["e"].Map())) {
-			effect := row["e"].Map()[id].Text()
+		effects := oracle.EffectsIn(row)
+		for _, id := range slices.Sorted(maps.Keys(effects)) {
+			effect := effects[id]
 			_, group, _ := strings.Cut(effect, " ")
 			if one, ok := strings.CutPrefix(effect, "*"); ok {
 				group = one

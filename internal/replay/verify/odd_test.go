@@ -80,11 +80,11 @@ func without(name string) func(*world, change.Item) {
 	return func(_ *world, it change.Item) { delete(it, name) }
 }
 
-func effect(id string, v change.Value) func(*world, change.Item) {
+func effect(id, text string) func(*world, change.Item) {
 	return func(_ *world, it change.Item) {
-		effects := maps.Clone(it["e"].Map())
-		effects[id] = v
-		it["e"] = change.Map(effects)
+		effects := oracle.EffectsIn(it)
+		effects[id] = text
+		it["e"] = oracle.EffectsValue(effects)
 	}
 }
 
@@ -135,23 +135,30 @@ var (
 func TestOddDamageIsFoundAndMended(t *testing.T) {
 	str, number := change.String, change.Number
 	for name, s := range map[string]spoilt{
-		"an effect that cannot be read": {state, member, "", effect(oracle.RuleID("member-count"), str("garbage"))},
-		"an empty effect":               {state, member, "", effect(oracle.RuleID("member-count"), str(""))},
-		"an effect that is a number":    {state, member, "", effect(oracle.RuleID("member-count"), number("1"))},
-		"effects that are a text":       {state, member, "", set("e", str("none"))},
-		"no effects":                    {state, member, "", without("e")},
-		"an effect on another group":    {state, member, "", effect(oracle.RuleID("member-count"), str("*GROUP#9/METADATA"))},
-		"an effect of another amount":   {state, member, "", effect(oracle.RuleID("member-count"), str("+5 GROUP#1/METADATA"))},
+		"an effect that cannot be read": {state, member, "", effect(oracle.RuleID("member-count"), "garbage")},
+		"an empty effect":               {state, member, "", effect(oracle.RuleID("member-count"), "")},
+		"effects that are numbers":      {state, member, "", set("e", change.Set(change.KindNumberSet, []string{"1"}))},
+		"two effects under one rule": {state, member, "", func(_ *world, it change.Item) {
+			texts := []string{oracle.RuleID("member-count") + "+2 GROUP#1/METADATA"}
+			for _, v := range it["e"].List() {
+				texts = append(texts, v.Text())
+			}
+			it["e"] = change.Set(change.KindStringSet, texts)
+		}},
+		"effects that are a text":     {state, member, "", set("e", str("none"))},
+		"no effects":                  {state, member, "", without("e")},
+		"an effect on another group":  {state, member, "", effect(oracle.RuleID("member-count"), "*GROUP#9/METADATA")},
+		"an effect of another amount": {state, member, "", effect(oracle.RuleID("member-count"), "+5 GROUP#1/METADATA")},
 		"an effect with another target": {state, member, "",
-			effect(oracle.RuleID("member-list"), str("=0000000000000000 GROUP#9/USER#1"))},
-		"an effect of another rule":            {state, member, "", effect(oracle.RuleID("points"), str("+5 USER#1/PROFILE"))},
-		"a contribution of a mirror rule":      {state, member, "", effect(oracle.RuleID("member-list"), str("*GROUP#1/METADATA"))},
-		"a mirror item of a count":             {state, member, "", effect(oracle.RuleID("member-count"), str("=00 GROUP#1/METADATA"))},
-		"a mirror item that cannot be":         {state, member, "", effect(oracle.RuleID("member-list"), str("=00 NOWHERE"))},
-		"a contribution to nothing":            {state, member, "", effect(oracle.RuleID("member-count"), str("*NOWHERE"))},
-		"an effect of a copy rule":             {state, member, "", effect(oracle.RuleID("comment-author"), str("*x"))},
-		"a unique value of a rule":             {state, member, "", effect(oracle.RuleID("member-count"), str("@x"))},
-		"a contribution of a locator":          {state, "i/AUTHOR#1", "", effect("@Post", str("*x"))},
+			effect(oracle.RuleID("member-list"), "=0000GROUP#9/USER#1")},
+		"an effect of another rule":            {state, member, "", effect(oracle.RuleID("points"), "+5 USER#1/PROFILE")},
+		"a contribution of a mirror rule":      {state, member, "", effect(oracle.RuleID("member-list"), "*GROUP#1/METADATA")},
+		"a mirror item of a count":             {state, member, "", effect(oracle.RuleID("member-count"), "=0000GROUP#1/METADATA")},
+		"a mirror item that cannot be":         {state, member, "", effect(oracle.RuleID("member-list"), "=0000NOWHERE")},
+		"a contribution to nothing":            {state, member, "", effect(oracle.RuleID("member-count"), "*NOWHERE")},
+		"an effect of a copy rule":             {state, member, "", effect(oracle.RuleID("comment-author"), "*x")},
+		"a unique value of a rule":             {state, member, "", effect(oracle.RuleID("member-count"), "@x")},
+		"a contribution of a locator":          {state, "i/AUTHOR#1", "", effect("@Post", "*x")},
 		"an entry of the last epoch":           {state, member, "", set("a", str("qNPV-"))},
 		"an entry at no position":              {state, member, "", set("a", str("0zzz"))},
 		"an entry, rederived 0 times":          {state, member, "", set("rederived", number("0"))},

@@ -19,7 +19,7 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 	for name, s := range map[string]spoilt{
 		"an entry without at":              {state, member, "", without("a")},
 		"an entry of an impossible epoch":  {state, member, "", set("a", str("999999|2026"))},
-		"an effect that cannot be read":    {state, member, "", effect(oracle.RuleID("member-count"), str("garbage"))},
+		"an effect that cannot be read":    {state, member, "", effect(oracle.RuleID("member-count"), "garbage")},
 		"claims, changes no number":        {state, claimed, "", set("changes", str("3"))},
 		"a locator, changes no number":     {state, unique, "", set("changes", str("3"))},
 		"a position that is a number":      {state, "parent/" + oracle.RuleID("comment-author") + "/USER#1", "", set("a", change.Number("5"))},

@@ -70,9 +70,10 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	if !strings.HasPrefix(row["pk"].Text(), "i/") {
 		return
 	}
-	for name, v := range row["e"].Map() {
-		if f, err := plan.ParseEffect(v.Text()); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: plan.ParseEffectKey(name).ID, Group: f.Group, Value: Amount{Value: f.Amount, Members: 1}.String()})
+	texts, _ := plan.EffectTexts(row)
+	for k, text := range texts {
+		if f, err := plan.ParseEffect(text); err == nil && f.Kind == plan.Contribution {
+			emit(drift.Amount{Rule: k.ID, Group: f.Group, Value: Amount{Value: f.Amount, Members: 1}.String()})
 		}
 	}
 }

@@ -194,17 +194,16 @@ func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fac
 	if a.TornEntry(row) {
 		emit(drift.Fact{About: About(AboutEntry, "", item), Tag: TagTorn})
 	}
-	for name, effect := range row["e"].Map() {
-		k := plan.ParseEffectKey(name)
+	texts, _ := plan.EffectTexts(row) // an entry that is torn is told already
+	for k, text := range texts {
 		if !a.Judges(k.ID) {
 			continue
 		}
-		text := effect.Text()
 		f, err := a.ParseEffect(k, text)
 		if err == nil { // an effect that cannot be read is no part of a sum
 			text = f.Wanted().String()
 		}
-		emit(drift.Fact{About: About(AboutEntry, "", item), Sub: name, Tag: TagHave, Data: text, With: a.sumOf(k.ID, f)})
+		emit(drift.Fact{About: About(AboutEntry, "", item), Sub: k.String(), Tag: TagHave, Data: text, With: a.sumOf(k.ID, f)})
 	}
 }
 

@@ -69,12 +69,19 @@ func item(text string) change.Item {
 }
 
 func entry(key string, effects ...string) change.Item {
-	m := map[string]change.Value{}
+	var texts []string
 	for i := 0; i < len(effects); i += 2 {
-		m[effects[i]] = change.String(effects[i+1])
+		key := effects[i]
+		if strings.HasPrefix(key, "@") {
+			key += " "
+		}
+		texts = append(texts, key+effects[i+1])
 	}
-	return change.Item{"pk": change.String("i/" + key), "sk": change.String("e"), "a": change.String("0-"),
-		"e": change.Map(m)}
+	row := change.Item{"pk": change.String("i/" + key), "sk": change.String("e"), "a": change.String("0-"), "ttl": change.Number("1")}
+	if len(texts) > 0 {
+		row["e"] = change.Set(change.KindStringSet, texts)
+	}
+	return row
 }
 
 func set(partition, sort, name string, members ...string) change.Item {
@@ -106,7 +113,7 @@ func right(a *audit.Auditor) (items, rows []change.Item) {
 		item("C#1/COMMENT postId=p userId=u text=hi author=Ada"), item("C#2/COMMENT postId=p text=ho"), mention,
 	}
 	rows = []change.Item{
-		entry("C#1/COMMENT", "comments", "*p", "mentions", "="+digest+" M#u/MENTION"), entry("C#2/COMMENT", "comments", "*p"),
+		entry("C#1/COMMENT", "comments", "*p", "mentions", "="+digest[:4]+"M#u/MENTION"), entry("C#2/COMMENT", "comments", "*p"),
 		entry("BLOG#b/POST#1", "@Post", "@p"), entry("BLOG#b/POST#2", "@Post", "@p"),
 		set("locator/Post/p", "locator", "items", "BLOG#b/POST#1", "BLOG#b/POST#2"),
 		set("claims/mentions/M#u/MENTION", "claims", "sources", "C#1/COMMENT"),

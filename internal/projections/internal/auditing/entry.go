@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -93,14 +94,19 @@ func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
 // read, if that is still so. What it lacks then, rederiving brings back.
 func mendEntry(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	key := state.EntryKey(r.Suspect.Item)
-	left := e.Readable(attributes.ItemFromTable(e.Rows[key]))
+	left := e.Readable(attributes.ItemFromTable(e.Rows[key]), time.Now().Add(state.TombstoneTTL))
 	c := table.NewExpression()
-	condition := table.Whole(c.SameAs(e.Rows[key], "a", "rederived", "e"))
-	set := c.Format("SET %n = %v, %n = %v", "a", attributes.ToTable(left["a"]), "e", attributes.ToTable(left["e"]))
-	if _, ok := left["rederived"]; !ok {
-		set += " REMOVE " + c.Name("rederived")
+	condition := table.Whole(c.SameAs(e.Rows[key], "a", "rederived", "e", "ttl"))
+	var set, remove []string
+	for _, name := range []string{"a", "rederived", "e", "ttl"} {
+		if v, stays := left[name]; stays {
+			set = append(set, c.Format("%n = %v", name, attributes.ToTable(v)))
+		} else {
+			remove = append(remove, name)
+		}
 	}
-	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, set, condition, c)}
+	update := "SET " + strings.Join(set, ", ") + " REMOVE " + c.List(remove)
+	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, update, condition, c)}
 	return e.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), "", items)
 }
 

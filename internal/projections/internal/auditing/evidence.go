@@ -145,11 +145,8 @@ func itemValue(it change.Item) change.Value {
 
 // EffectsIn are the texts of the effects that a ledger entry has in force.
 func EffectsIn(entry table.Row) map[plan.EffectKey]string {
-	all := map[plan.EffectKey]string{}
-	for name, v := range attributes.FromTable(entry["e"]).Map() {
-		all[plan.ParseEffectKey(name)] = v.Text()
-	}
-	return all
+	texts, _ := plan.EffectTexts(attributes.ItemFromTable(entry)) // what cannot be read is torn, which the judge of entries finds
+	return texts
 }
 
 // excuse notes what is not to be judged now: what is parked, and children that

@@ -13,10 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// TombstoneTTL is how long rows without effects or children stay. Streams keep records for 24 hours (DynamoDB developer guide):
-// eight days leave a week for records that were set aside.
-const TombstoneTTL = 8 * 24 * time.Hour
-
 // Host is one engine as the kinds of rules see it. It is safe for concurrent use.
 type Host struct {
 	Process string // drawn at random

@@ -139,7 +139,7 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 // entryWrite is the ledger half of the move's transaction: the entry, compared and swapped.
 func (l *Ledger) entryWrite(mv *plan.Move) ddb.TransactWriteItem {
 	c := table.NewExpression()
-	put := l.Tables.PutPart(state.EntryRow(mv, l.Planner.Epoch, l.Now().Add(host.TombstoneTTL)), state.EntryUnmoved(c, mv), c)
+	put := l.Tables.PutPart(state.EntryRow(mv, l.Planner.Epoch, l.Now().Add(state.TombstoneTTL)), state.EntryUnmoved(c, mv), c)
 	put.Put.ReturnValuesOnConditionCheckFailure = table.AllOld
 	return put
 }

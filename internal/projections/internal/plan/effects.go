@@ -35,8 +35,10 @@ const (
 
 // Own is the part of an effect that only the family of its rule reads.
 type Own interface {
-	// String is the effect as the ledger entry holds it.
+	// String is the effect as the ledger entry holds it. It begins with a mark: neither a blank nor a character of rule ids.
 	String() string
+	// Same reports whether another effect leaves nothing to write. One that was read from the ledger may tell less of itself.
+	Same(Own) bool
 	// Wanted is the effect as an item asks for it, whatever became of it in force.
 	Wanted() Own
 	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
@@ -47,6 +49,9 @@ type Own interface {
 type unread string
 
 func (u unread) String() string { return string(u) }
+
+// Same implements Own.
+func (u unread) Same(other Own) bool { return u.String() == other.String() }
 
 // Wanted implements Own.
 func (u unread) Wanted() Own { return u }
@@ -73,6 +78,14 @@ func (f Effect) String() string {
 		return f.Own.String()
 	}
 	return "" // no effect
+}
+
+// same reports whether another effect leaves nothing to write.
+func (f Effect) same(g Effect) bool {
+	if f.Kind == OfFamily && g.Kind == OfFamily {
+		return f.Own.Same(g.Own)
+	}
+	return f.String() == g.String()
 }
 
 // Wanted is the effect as an item asks for it, whatever became of it in force.
@@ -120,18 +133,12 @@ func (bs *Bindings) ParseEffect(k EffectKey, text string) (Effect, error) {
 // EffectKey says under which rule or locator an item has an effect, and what for, if it can have several there.
 type EffectKey struct{ ID, For string }
 
-// String is the key as the ledger entry holds it. No id holds a blank.
+// String is the key in words. No id holds a blank.
 func (k EffectKey) String() string {
 	if k.For == "" {
 		return k.ID
 	}
 	return k.ID + " " + k.For
-}
-
-// ParseEffectKey reads what String wrote.
-func ParseEffectKey(text string) EffectKey {
-	id, what, _ := strings.Cut(text, " ")
-	return EffectKey{id, what}
 }
 
 func (k EffectKey) compare(l EffectKey) int {
@@ -173,15 +180,13 @@ func (fs Effects) ParkedUnder(id string) (first Effect) {
 	return first
 }
 
-func (fs Effects) equal(gs Effects) bool {
-	return maps.EqualFunc(fs, gs, func(f, g Effect) bool { return f.String() == g.String() })
-}
+func (fs Effects) equal(gs Effects) bool { return maps.EqualFunc(fs, gs, Effect.same) }
 
 // without are the effects that the others do not have in the same way.
 func (fs Effects) without(gs Effects) Effects {
 	left := Effects{}
 	for k, f := range fs {
-		if f.String() != gs[k].String() {
+		if !f.same(gs[k]) {
 			left[k] = f
 		}
 	}

@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -31,16 +31,17 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	if !readable {
 		return nil, fmt.Errorf("%q for a number of times", row["rederived"].Text())
 	}
-	if row["e"].Kind() != change.KindMap {
-		return nil, errors.New("no effects")
+	texts, err := EffectTexts(row)
+	if err != nil {
+		return nil, err
 	}
 	e := &Entry{At: at, Rederived: times, Effects: Effects{}}
-	for name, v := range row["e"].Map() {
-		f, err := p.readEffect(name, v)
+	for k, text := range texts {
+		f, err := p.readEffect(k, text)
 		if err != nil {
-			return nil, fmt.Errorf("for %s %w", name, err)
+			return nil, fmt.Errorf("for %s %w", k, err)
 		}
-		e.Effects[ParseEffectKey(name)] = f
+		e.Effects[k] = f
 	}
 	if row["due"].Kind() == change.KindStringSet {
 		for _, group := range row["due"].List() {
@@ -62,31 +63,37 @@ func readTimes(v change.Value) (int64, bool) {
 	return times, readable && times <= stamp.TimesMax && (times > 0 || v.Kind() == change.KindAbsent)
 }
 
-// Readable is the part of a torn ledger entry that can stay. Without a readable position it gets one before each record.
-func (p *Planner) Readable(row change.Item) change.Item {
+// Readable is the part of a torn ledger entry that can stay. Without a readable position it gets one before each record; without
+// effects it expires.
+func (p *Planner) Readable(row change.Item, expires time.Time) change.Item {
 	at, readable := p.readAt(row["a"])
 	if !readable {
 		at = stamp.VersionAt(p.Epoch, change.Position{})
 	}
-	effects := map[string]change.Value{}
-	for name, v := range row["e"].Map() {
-		if _, err := p.readEffect(name, v); err == nil {
-			effects[name] = v
+	effects := Effects{}
+	texts, _ := EffectTexts(row)
+	for k, text := range texts {
+		if f, err := p.readEffect(k, text); err == nil {
+			effects[k] = f
 		}
 	}
-	left := change.Item{"a": change.String(string(at)), "e": change.Map(effects)}
+	left := change.Item{"a": change.String(string(at))}
+	if len(effects) > 0 {
+		left["e"] = change.Set(change.KindStringSet, effects.Texts())
+	} else {
+		left["ttl"] = change.Number(strconv.FormatInt(expires.Unix(), 10))
+	}
 	if times, readable := readTimes(row["rederived"]); readable && times > 0 {
 		left["rederived"] = row["rederived"]
 	}
 	return left
 }
 
-// readEffect reads the effect under the name of a key. It refuses one that the rule never has: to undo it would touch other things.
-func (p *Planner) readEffect(name string, v change.Value) (Effect, error) {
-	k := ParseEffectKey(name)
-	f, err := p.ParseEffect(k, v.Text())
-	if err == nil && (v.Kind() != change.KindString || k.String() != name || !p.fits(k, f)) {
-		err = fmt.Errorf("the effect %q, which it never has", v.Text())
+// readEffect reads the effect under a key. It refuses one that the rule never has: to undo it would touch other things.
+func (p *Planner) readEffect(k EffectKey, text string) (Effect, error) {
+	f, err := p.ParseEffect(k, text)
+	if err == nil && !p.fits(k, f) {
+		err = fmt.Errorf("the effect %q, which it never has", text)
 	}
 	return f, err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/handlers"
@@ -182,9 +183,9 @@ func FuzzEntry(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"effort", "+3 USER#1/PROFILE", "effort USER#1/PROFILE", "0-"}, {"tickets", "*p", "tickets p", "1-"},
 		{"voters", "=00 VOTER#1/INFO", "voters VOTER#1/INFO", "0PN9Sq--06"}, {"copies", "=00 COPY#1/INFO", "copies x", ""},
-		{"@Post", "@p", "@Post p", "x"}, {"author", "*x", "author x", "0-"}, {"effort", "=00 x", "", "qNPV-"},
+		{"@Post ", "@p", "@Post p", "x"}, {"author", "*x", "author x", "0-"}, {"effort", "=0000x", "", "qNPV-"},
 		{"voters", "*x", "", "0-"}, {"effort-0", "!key.smuggled", "effort-0 x", "0-"}, {"new", "?", "new", "0zzz"},
-		{"effort", "+1e125 USER#1/PROFILE", "", "0-"}, {"@Post", "*x", "", "0-"}, {"copies", "=00 NOWHERE", "", "0-"},
+		{"effort", "+1e125 USER#1/PROFILE", "", "0-"}, {"@Post ", "*x", "", "0-"}, {"copies", "=0000NOWHERE", "", "0-"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], "1", true)
 		f.Add(seed[0], seed[1], seed[2], seed[3], "-1", false)
@@ -193,7 +194,7 @@ func FuzzEntry(f *testing.F) {
 	p.CanExist = func(k change.Key) bool { return k.Partition != "" && k.Sort != "" }
 	f.Fuzz(func(t *testing.T, id, effect, due, at, rederived string, texts bool) {
 		row := change.Item{
-			"a": s(at), "e": change.Map(map[string]change.Value{id: s(effect), "effort": s("*USER#2/PROFILE")}),
+			"a": s(at), "e": change.Set(change.KindStringSet, []string{id + effect, "effort*USER#2/PROFILE"}),
 			"due":       change.Set(change.KindStringSet, []string{due}),
 			"rederived": change.Number(rederived),
 		}
@@ -201,7 +202,7 @@ func FuzzEntry(f *testing.F) {
 			row["due"] = s(due)
 			delete(row, "rederived")
 		}
-		left := p.Readable(row)
+		left := p.Readable(row, time.Unix(1, 0))
 		if _, err := p.ReadEntry(left); err != nil {
 			t.Fatalf("what is left of %v cannot be read: %v", row, err)
 		}

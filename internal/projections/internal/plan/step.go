@@ -53,7 +53,7 @@ func (mv *Move) Next() Effects {
 func (mv *Move) Changing() []EffectKey {
 	return slices.DeleteFunc(mv.Keys(), func(k EffectKey) bool {
 		_, restored := mv.Restore[k]
-		return !restored && mv.Old[k].String() == mv.New[k].String()
+		return !restored && mv.Old[k].same(mv.New[k])
 	})
 }
 

@@ -37,6 +37,12 @@ func readDigits(text string) (n uint64, ok bool) {
 	return n, true
 }
 
+// CutDigits divides a text behind the digits with which it begins: those of a rule's id.
+func CutDigits(text string) (before, behind string) {
+	behind = strings.TrimLeft(text, digits)
+	return text[:len(text)-len(behind)], behind
+}
+
 // lengthOf is how many digits a number has; 0 has none.
 func lengthOf(n uint64) int { return (bits.Len64(n) + bitsInDigit - 1) / bitsInDigit }
 

@@ -13,6 +13,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+// TombstoneTTL is how long rows without effects or children stay. Streams keep records for 24 hours (DynamoDB developer guide):
+// eight days leave a week for records that were set aside.
+const TombstoneTTL = 8 * 24 * time.Hour
+
 // EntryKey is the key of an item's ledger entry.
 func EntryKey(item change.Key) table.Key { return table.NewKey(EntryPrefix+item.String(), "e") }
 
@@ -41,15 +45,6 @@ func TornError(r table.Row, what string) error {
 		table.TextOf(r[table.PK]), what)
 }
 
-// effectsValue is effects as a ledger entry holds them.
-func effectsValue(fs plan.Effects) ddb.AttributeValue {
-	m := make(map[string]ddb.AttributeValue, len(fs))
-	for k, f := range fs {
-		m[k.String()] = table.Text(f.String())
-	}
-	return &ddb.AttributeValueMemberM{Value: m}
-}
-
 // EntryRow is what a move writes: its ledger entry under these rules. One without effects expires.
 func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 	key := EntryKey(mv.Key)
@@ -57,14 +52,15 @@ func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 	at, rederived := mv.At(epoch)
 	effects := mv.Next()
 	r["a"] = table.Text(string(at))
-	r["e"] = effectsValue(effects)
 	if key.Partition != EntryPrefix+mv.Key.String() {
 		r["item"] = table.Text(mv.Key.String()) // the key was cut: a sweep needs it whole
 	}
 	if rederived > 0 {
 		r["rederived"] = table.Number(rederived)
 	}
-	if len(effects) == 0 {
+	if len(effects) > 0 {
+		r["e"] = effectsValue(effects)
+	} else {
 		r["ttl"] = table.Number(expires.Unix())
 	}
 	if len(mv.Due) > 0 {
@@ -82,7 +78,7 @@ func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
 	if mv.Exact {
 		condition = EntryIs(c, mv.Entry)
 	} else {
-		condition = c.Format("%n = %v", "e", effectsValue(mv.Old)) +
+		condition = effectsAre(c, mv.Old) +
 			c.Format(" AND %n >= %v AND %n < %v", "a", table.Text(string(mv.To.Epoch())), "a", table.Text(string(mv.To))) +
 			c.Format(" AND attribute_not_exists(%n)", "due")
 		if len(mv.Old) == 0 {
@@ -90,6 +86,19 @@ func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
 		}
 	}
 	return condition
+}
+
+// effectsAre is the condition that exactly these effects are in force. DynamoDB has no empty set.
+func effectsAre(c *table.Expression, fs plan.Effects) string {
+	if len(fs) == 0 {
+		return c.Format("attribute_not_exists(%n)", "e")
+	}
+	return c.Format("%n = %v", "e", effectsValue(fs))
+}
+
+// effectsValue is effects, at least one, as a ledger entry holds them.
+func effectsValue(fs plan.Effects) ddb.AttributeValue {
+	return &ddb.AttributeValueMemberSS{Value: fs.Texts()}
 }
 
 // EntryIs is the condition that a ledger entry is exactly e.

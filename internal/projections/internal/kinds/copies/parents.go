@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -63,7 +62,7 @@ func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v stamp.Version)
 // retireParent lets the position of a deleted parent without children expire.
 func (w run) retireParent(ctx context.Context, id plan.ItemRule, v stamp.Version) error {
 	c := table.NewExpression()
-	set := c.Format("SET %n = %v", "ttl", table.Number(w.Now().Add(host.TombstoneTTL).Unix()))
+	set := c.Format("SET %n = %v", "ttl", table.Number(w.Now().Add(state.TombstoneTTL).Unix()))
 	condition := c.Format("%n = %v", "a", table.Text(string(v)))
 	key := state.ParentKey(id.Binding, id.Key)
 	_, err := w.Tables.UpdateState(ctx, id.ID, "retiring the position of parent "+id.Key.String(), key, set, condition, c)

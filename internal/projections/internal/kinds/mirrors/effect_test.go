@@ -9,22 +9,22 @@ import (
 
 func TestAnExpiredItemStaysAwayUntilItIsAskedForAnew(t *testing.T) {
 	k, target, elsewhere := plan.EffectKey{ID: "list"}, change.Key{Partition: "LIST#1", Sort: "ITEM#1"}, change.Key{Partition: "x"}
-	asked := mirrorItem{target: target, digest: "d"}
+	asked := mirrorItem{target: target, digest: "dddddddd"}
 	inForce, gone, other := asked, asked, asked
-	gone.expired, other.digest = true, "e"
+	gone.expired, other.digest = true, "eeeeeeee"
 	for name, tt := range map[string]struct {
 		held, asked mirrorItem
 		know        func(*plan.Move)
 		want        string
 	}{
-		"asked for again":                    {gone, asked, func(*plan.Move) {}, "~d LIST#1/ITEM#1"},
-		"with other content":                 {gone, other, func(*plan.Move) {}, "=e LIST#1/ITEM#1"},
-		"in force":                           {inForce, asked, func(*plan.Move) {}, "=d LIST#1/ITEM#1"},
-		"to be written again":                {gone, asked, func(mv *plan.Move) { mv.RestoreAt(k, target) }, "=d LIST#1/ITEM#1"},
-		"another item to be written":         {gone, asked, func(mv *plan.Move) { mv.RestoreAt(k, elsewhere) }, "~d LIST#1/ITEM#1"},
-		"expired now":                        {inForce, gone, func(mv *plan.Move) { mv.See(target, nil) }, "~d LIST#1/ITEM#1"},
-		"expired now, and an item put there": {inForce, gone, func(mv *plan.Move) { mv.See(target, change.Item{}) }, "=d LIST#1/ITEM#1"},
-		"an item put there":                  {gone, asked, func(mv *plan.Move) { mv.See(target, change.Item{}) }, "~d LIST#1/ITEM#1"},
+		"asked for again":                    {gone, asked, func(*plan.Move) {}, "~ddddLIST#1/ITEM#1"},
+		"with other content":                 {gone, other, func(*plan.Move) {}, "=eeeeLIST#1/ITEM#1"},
+		"in force":                           {inForce, asked, func(*plan.Move) {}, "=ddddLIST#1/ITEM#1"},
+		"to be written again":                {gone, asked, func(mv *plan.Move) { mv.RestoreAt(k, target) }, "=ddddLIST#1/ITEM#1"},
+		"another item to be written":         {gone, asked, func(mv *plan.Move) { mv.RestoreAt(k, elsewhere) }, "~ddddLIST#1/ITEM#1"},
+		"expired now":                        {inForce, gone, func(mv *plan.Move) { mv.See(target, nil) }, "~ddddLIST#1/ITEM#1"},
+		"expired now, and an item put there": {inForce, gone, func(mv *plan.Move) { mv.See(target, change.Item{}) }, "=ddddLIST#1/ITEM#1"},
+		"an item put there":                  {gone, asked, func(mv *plan.Move) { mv.See(target, change.Item{}) }, "~ddddLIST#1/ITEM#1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mv := &plan.Move{New: plan.Effects{k: tt.asked.effect()}}

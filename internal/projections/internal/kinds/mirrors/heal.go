@@ -100,8 +100,7 @@ func (m maker) isRight(b *plan.Binding, wanted *mirrorItem, h *Heal, target chan
 	case at == placeOccupied:
 		return parked && !stamped && !h.Repark
 	}
-	return stamped && !parked && !wanted.expired && s.Digest == plan.DigestOf(b, h.Last) &&
-		contentDigest(b.Rule, h.Last) == wanted.digest
+	return stamped && !parked && !wanted.expired && s.Digest == plan.DigestOf(b, h.Last) && wanted.hasContent(contentDigest(b.Rule, h.Last))
 }
 
 // healTarget brings one mirror item to what its source asks for.
