@@ -15,8 +15,9 @@ gotestsum := .tools/bin/gotestsum-$(GOTESTSUM_VERSION)
 # go_test is go test, but a skipped test fails, and so does a run without tests.
 go_test = $(gotestsum) --format standard-quiet --post-run-command scripts/no-skips --
 
-# lambda_stream is a file that npm writes when it has installed everything.
+# These are files that npm writes when it has installed everything.
 lambda_stream := .tools/lambda-stream/node_modules/.package-lock.json
+clients := .tools/clients/node_modules/.package-lock.json
 
 # PACKAGES narrows test, bench, fuzz and soak: make test PACKAGES=./internal/rules/...
 PACKAGES ?= ./...
@@ -43,7 +44,7 @@ EXAMPLE ?=
 RULES ?=
 export RULES
 
-beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 scripts/with-endpoints
+beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
 gotest_flags := -vet=off -p 4 -parallel 6 -timeout 25m
 # These take longest, so they begin first: none of them is left over when all others have ended.
@@ -82,7 +83,7 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
-test: $(gotestsum) ## every test beside DynamoDB Local, and the proof: about twelve minutes on two idle cores; a skipped test fails
+test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: about twelve minutes on two idle cores; a skipped test fails
 	$(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
 
@@ -91,7 +92,7 @@ test-peers: ## the benchmark beside handlers written by hand, in small and witho
 	$(beside_endpoints) go test -C benchmarks/peers $(TESTFLAGS) ./...
 
 .PHONY: test-long
-test-long: $(gotestsum) ## every test once more with the race detector, in smaller worlds; without the packages in which it finds nothing
+test-long: $(gotestsum) $(clients) ## every test once more with the race detector, in smaller worlds; without the packages in which it finds nothing
 	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) $(filter-out $(without_race),$(shell go list $(test_packages)))
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
 
@@ -140,6 +141,12 @@ $(lambda_stream): benchmarks/peers/lambdastream/package-lock.json
 	@echo "installing aws-lambda-stream into .tools (a minute, once)"
 	@mkdir -p .tools/lambda-stream && cp benchmarks/peers/lambdastream/package*.json .tools/lambda-stream
 	@cd .tools/lambda-stream && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(clients): cmd/dynamill/testdata/clients/package-lock.json
+	@echo "installing client libraries for Node.js into .tools (a minute, once)"
+	@mkdir -p .tools/clients && cp cmd/dynamill/testdata/clients/package*.json .tools/clients
+	@cd .tools/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: fuzz
