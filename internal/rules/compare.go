@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // FieldChange is one thing that two rules say differently, in the words of the rule file.
@@ -75,7 +76,7 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 
 func (r *Rule) targetText() string {
 	if r.Displays() {
-		return r.Target.Name + "." + r.Writes[0]
+		return r.Target.Name + "." + templates.NameText(r.Writes[0])
 	}
 	return r.Target.Name
 }
@@ -86,14 +87,14 @@ func compareEntities(old, new *Entity, add func(field, before, after string)) {
 		return
 	}
 	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
-	add("unique of "+new.Name, old.Unique, new.Unique)
+	add("unique of "+new.Name, templates.NameText(old.Unique), templates.NameText(new.Unique))
 	add("match of "+new.Name, old.equalsText(), new.equalsText())
 }
 
 func (e *Entity) equalsText() string {
 	var parts []string
 	for _, eq := range e.Equals {
-		parts = append(parts, eq.Attribute+": "+plainText(eq.Value))
+		parts = append(parts, templates.NameText(eq.Attribute)+": "+plainText(eq.Value))
 	}
 	return sortedText(parts)
 }
@@ -103,9 +104,9 @@ func (r *Rule) joinText() string {
 	theirs, ours := r.sides()
 	pair := func(name string, from check.Ref) string {
 		if text := ours.variableOrAttribute(from); text != name {
-			return name + ": " + text
+			return templates.NameText(name) + ": " + templates.NameText(text)
 		}
-		return name
+		return templates.NameText(name)
 	}
 	if r.ByUnique {
 		return pair(r.Target.Unique, r.join.Unique)
@@ -130,9 +131,9 @@ func (r *Rule) attributesText() string {
 		switch a.From {
 		case "":
 		case a.As:
-			parts = append(parts, a.As)
+			parts = append(parts, templates.NameText(a.As))
 		default:
-			parts = append(parts, a.From+" as "+a.As)
+			parts = append(parts, templates.NameText(a.From)+" as "+templates.NameText(a.As))
 		}
 	}
 	return sortedText(parts)
@@ -158,7 +159,7 @@ func ConstantsText(constants map[string]change.Value) string {
 	var parts []string
 	for name, value := range constants {
 		if value.Kind() != change.KindAbsent {
-			parts = append(parts, name+": "+plainText(value))
+			parts = append(parts, templates.NameText(name)+": "+plainText(value))
 		}
 	}
 	return sortedText(parts)

@@ -27,7 +27,7 @@ func LoadFormer(filename string, src []byte, kinds []Kind) (*Set, error) {
 }
 
 func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) {
-	p := declared.Parser{}
+	p := declared.Parser{Former: former}
 	for _, kind := range kinds {
 		p.Kinds = append(p.Kinds, kind)
 	}

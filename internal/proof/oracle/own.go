@@ -143,7 +143,7 @@ func wordsOf(source string) (words []string) {
 	for source = strings.TrimSpace(source); source != ""; source = strings.TrimSpace(source) {
 		n := 1
 		switch c := source[0]; {
-		case c == '"' || c == '\'':
+		case c == '"' || c == '\'' || c == '`':
 			n = strings.IndexByte(source[1:], c) + 2
 		case isWord(c):
 			for n < len(source) && (isWord(source[n]) || c >= '0' && c <= '9' && source[n] == '.') {
@@ -288,6 +288,8 @@ func (w *worker) primary() change.Value {
 		return w.apply("-", change.Number("0"), w.path())
 	case c == '"' || c == '\'':
 		return change.String(word[1 : len(word)-1])
+	case c == '`':
+		return w.get(word[1 : len(word)-1])
 	case c >= '0' && c <= '9':
 		return change.Number(word)
 	case word == "item" && w.words[w.at] == "[":

@@ -40,7 +40,7 @@ var (
 	members  = []string{"Comment", "Like", "Task", "Item", "Note"}           // what belongs to one of these
 	edges    = []string{"Membership", "Follow", "Grant", "Visit"}            // what is between two
 	payloads = []attribute{
-		{name: "name"}, {name: "title"}, {name: "role"}, {name: "state"},
+		{name: "name"}, {name: "title"}, {name: "role"}, {name: "my-state, or none"},
 		{name: "score", sort: number}, {name: "price", sort: number}, {name: "quantity", sort: number},
 		{name: "active", sort: flag},
 	}

@@ -63,7 +63,8 @@ func readFile(src string, set *rules.Set) (*file, error) {
 // pairsOf reads a `by`. One name that the other side does not have stands for the variable that is left there.
 func (f *file) pairsOf(rule *rules.Rule, by any) [][2]string {
 	found := pairs(by)
-	name, bare := by.(string)
+	text, bare := by.(string)
+	name := unquoted(text)
 	theirs, ours := rule.Target, rule.Source
 	if rule.HasParent() {
 		theirs, ours = rule.Source, rule.Target
@@ -91,7 +92,7 @@ func (f *file) variables(e *rules.Entity) (names []string) {
 
 // wholeName is a template that hands one attribute on; arithmetic finds what a template reckons with.
 var (
-	wholeName  = regexp.MustCompile(`^\$\{(\w+)\}$`)
+	wholeName  = regexp.MustCompile("^\\$\\{(\\w+|`[^`]*`)\\}$")
 	arithmetic = regexp.MustCompile(`^ *=(.*)$|pad\((\w+),|\$\{([^{}]*\*[^{}]*)\}`)
 )
 
@@ -101,7 +102,7 @@ func (f *file) addTemplate(a rules.Attribute) {
 		return
 	}
 	if name := wholeName.FindStringSubmatch(a.Template.String()); name != nil {
-		f.handed = append(f.handed, [2]string{name[1], a.As})
+		f.handed = append(f.handed, [2]string{unquoted(name[1]), a.As})
 	}
 	for _, found := range arithmetic.FindAllStringSubmatch(a.Template.String(), -1) {
 		f.amounts = append(f.amounts, found[1]+found[3])
@@ -120,7 +121,7 @@ func pairs(said any) [][2]string {
 		if !two {
 			other = one
 		}
-		return [][2]string{{strings.TrimSpace(one), strings.TrimSpace(other)}}
+		return [][2]string{{unquoted(one), unquoted(other)}}
 	case []any:
 		var found [][2]string
 		for _, one := range said {
@@ -130,12 +131,15 @@ func pairs(said any) [][2]string {
 	case map[string]any:
 		var found [][2]string
 		for _, theirs := range slices.Sorted(maps.Keys(said)) {
-			found = append(found, [2]string{theirs, fmt.Sprint(said[theirs])})
+			found = append(found, [2]string{unquoted(theirs), unquoted(fmt.Sprint(said[theirs]))})
 		}
 		return found
 	}
 	return nil
 }
+
+// unquoted is a name without its backquotes.
+func unquoted(name string) string { return strings.Trim(strings.TrimSpace(name), "`") }
 
 // part is a piece of a key template: a literal, or a variable.
 type part struct {

@@ -2,6 +2,7 @@ package population
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +19,9 @@ func (g *grammar) copy(parent, child *entity) {
 	for _, from := range g.someOf(parent, 2) {
 		as := attribute{name: child.fresh(prefixed(parent, from.name)), sort: from.sort, of: from.of, derived: true}
 		child.attributes = append(child.attributes, as)
-		pairs = append(pairs, from.name+" as "+as.name)
+		pairs = append(pairs, inYAML(named(from.name)+" as "+named(as.name)))
 		if missing == "" && g.chance(35) {
-			missing = fmt.Sprintf("if_missing: { %s: %s }", as.name, g.pick(`"?"`, "0", "null"))
+			missing = fmt.Sprintf("if_missing: { %s: %s }", inYAML(named(as.name)), g.pick(`"?"`, "0", "null"))
 		}
 	}
 	g.add("copy", "copy: ["+strings.Join(pairs, ", ")+"]", "from: "+parent.name, "to: "+child.name, by, missing)
@@ -43,13 +44,13 @@ func (g *grammar) mirror(source *entity) {
 	var pairs []string
 	for _, from := range g.someOf(source, 3) {
 		as := attribute{name: from.name, sort: from.sort, of: from.of, derived: true}
-		pair := from.name
+		pair := named(from.name)
 		if target.has(from.name) || g.chance(25) {
 			as.name = target.fresh("its" + title(from.name))
-			pair += " as " + as.name
+			pair += " as " + named(as.name)
 		}
 		target.attributes = append(target.attributes, as)
-		pairs = append(pairs, pair)
+		pairs = append(pairs, inYAML(pair))
 	}
 	set := ""
 	if g.chance(25) {
@@ -134,7 +135,7 @@ func (g *grammar) own(e *entity) {
 	var written []attribute
 	for range 1 + g.r.IntN(2) {
 		as, text := g.worked(e)
-		written, set = append(written, as), append(set, as.name+": '"+text+"'")
+		written, set = append(written, as), append(set, inYAML(named(as.name))+": '"+text+"'")
 	}
 	if g.chance(25) {
 		set = append(set, e.fresh("ownKind")+": "+g.pick("thing", "7", "true"))
@@ -156,7 +157,7 @@ func (g *grammar) worked(e *entity) (attribute, string) {
 	switch {
 	case g.chance(30): // as it is
 		as.sort, as.of = from.sort, from.of
-		return as, "${" + from.name + "}"
+		return as, "${" + named(from.name) + "}"
 	case len(numbers) > 0 && g.chance(40):
 		one, two := g.oneOf(numbers).name, g.oneOf(numbers).name
 		as.name, as.sort = e.fresh("own"+title(one)), number
@@ -174,11 +175,12 @@ func (g *grammar) worked(e *entity) (attribute, string) {
 
 // hole is an expression inside a text.
 func (g *grammar) hole(a attribute) string {
+	name := named(a.name)
 	switch a.sort {
 	case number:
-		return g.pick("${pad("+a.name+", 2)}", "${"+a.name+"}", "${"+a.name+" * 10}")
+		return g.pick("${pad("+name+", 2)}", "${"+name+"}", "${"+name+" * 10}")
 	case text:
-		return g.pick("${lower("+a.name+")}", "${upper("+a.name+")}", "${trim("+a.name+")}", "${"+a.name+"[0:1]}", "${"+a.name+"}")
+		return g.pick("${lower("+name+")}", "${upper("+name+")}", "${trim("+name+")}", "${"+name+"[0:1]}", "${"+name+"}")
 	}
 	return "${" + a.name + "}"
 }
@@ -212,7 +214,7 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 	switch {
 	case len(pairs) > variablesJoinedMax:
 		return "", false
-	case aggregate && !missing && slices.Contains(ours.variables, theirs.unique) && len(g.rules)%3 != 0: // their whole key is known, too
+	case aggregate && !missing && slices.Contains(ours.variables, theirs.unique): // their whole key is known, too
 		return "by: " + theirs.unique, true
 	case len(pairs) == 1 && missing && !theirs.has(pairs[0][1]) && pairs[0][0] != theirs.unique && len(g.rules)%2 == 0:
 		return "by: " + pairs[0][1], true // the variable that is left
@@ -280,15 +282,16 @@ func (g *grammar) where(e *entity, percent int) string {
 
 // condition is one that the attribute's values do not all meet.
 func (g *grammar) condition(a attribute) string {
+	name := named(a.name)
 	switch a.sort {
 	case number:
 		return a.name + g.pick(" > 1", " <= 2", " != 0", " == 1", " < 2.5")
 	case flag:
-		return g.pick(a.name, "!"+a.name, a.name+" != true")
+		return g.pick(name, "!"+name, name+" != true")
 	case link:
-		return g.pick("has("+a.name+")", a.name+" != null", `!(`+a.name+` in ["5"])`)
+		return g.pick("has("+name+")", name+" != null", `!(`+name+` in ["5"])`)
 	}
-	return g.pick(a.name+` != "A"`, a.name+` == "A"`, a.name+` in ["A", "B"]`, "has("+a.name+")", a.name+`.startsWith("B")`)
+	return g.pick(name+` != "A"`, name+` == "A"`, name+` in ["A", "B"]`, "has("+name+")", name+`.startsWith("B")`)
 }
 
 // someOf draws a few different attributes of an entity, what rules write more often.
@@ -329,3 +332,21 @@ func prefixed(e *entity, name string) string {
 }
 
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// named is a name as the rule file has it.
+func named(name string) string {
+	if isWord.MatchString(name) {
+		return name
+	}
+	return "`" + name + "`"
+}
+
+var isWord = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// inYAML writes a text so that YAML takes it for one.
+func inYAML(text string) string {
+	if strings.Contains(text, "`") {
+		return `"` + text + `"`
+	}
+	return text
+}

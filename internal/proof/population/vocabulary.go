@@ -91,8 +91,8 @@ func (v *vocabulary) of(name string) *meaning {
 	return v.meanings[name]
 }
 
-// words of an expression: item["a name"], a text, a number, a name, or an operator.
-var words = regexp.MustCompile(`item\["[^"]*"\]|"[^"]*"|'[^']*'|\d+(?:\.\d+)?|[A-Za-z_]\w*|&&|\|\||[!<>=]=|\S`)
+// words of an expression: item["a name"], a name in backquotes, a text, a number, a name, or an operator.
+var words = regexp.MustCompile("`[^`]*`|" + `item\["[^"]*"\]|"[^"]*"|'[^']*'|\d+(?:\.\d+)?|[A-Za-z_]\w*|&&|\|\||[!<>=]=|\S`)
 
 // readCondition finds the constants that a condition compares its names with,
 // so that some of their values meet it and others do not. A constant belongs
@@ -104,7 +104,7 @@ func (v *vocabulary) readCondition(text string) {
 		if i >= len(found) {
 			return ""
 		}
-		name := strings.TrimSuffix(strings.TrimPrefix(found[i], `item["`), `"]`)
+		name := unquoted(strings.TrimSuffix(strings.TrimPrefix(found[i], `item["`), `"]`))
 		if !slices.Contains(reads, name) {
 			return ""
 		}

@@ -155,7 +155,7 @@ func (p *parser) unary() node {
 }
 
 func (p *parser) primary() node {
-	t, ok := p.take(numberToken, stringToken, nameToken, "[", "(")
+	t, ok := p.take(numberToken, stringToken, nameToken, quotedToken, "[", "(")
 	if !ok {
 		return p.unexpected("a value", "")
 	}
@@ -166,6 +166,8 @@ func (p *parser) primary() node {
 		return &literal{base{t.span, String}, wrap(change.String(t.text))}
 	case nameToken:
 		return p.name(t)
+	case quotedToken:
+		return p.attribute(t.span, t.text)
 	case "[":
 		return p.nested(t, func() node { return p.list(t) })
 	}

@@ -24,9 +24,12 @@ func (p *parser) path() node {
 // dot parses a field's name or a method call, from behind the dot. Words like
 // in and true are names here.
 func (p *parser) dot(of node, start int) node {
-	name, ok := p.take(nameToken, "in")
+	name, ok := p.take(nameToken, quotedToken, "in")
 	if !ok {
 		return p.unexpected("a field's name", "")
+	}
+	if name.kind == quotedToken {
+		return p.field(p.since(start), of, name.text)
 	}
 	if open, ok := p.take("("); ok {
 		return p.nested(open, func() node { return p.call(name, open, of, start) })

@@ -111,16 +111,16 @@ func (t *Template) isEscape(at int) bool {
 }
 
 // holeEnd is the byte of the } that ends the expression which begins at a byte; -1 if there is none.
-// A } inside a string of the expression does not end it.
+// A } inside a string or a name in backquotes does not end it.
 func holeEnd(source string, begin int) int {
 	quote := byte(0)
 	for at := begin; at < len(source); at++ {
 		switch c := source[at]; {
-		case quote != 0 && c == '\\':
+		case quote != 0 && quote != backquote && c == '\\':
 			at++
 		case quote != 0 && c == quote:
 			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
+		case quote == 0 && (c == '"' || c == '\'' || c == backquote):
 			quote = c
 		case quote == 0 && c == '}':
 			return at

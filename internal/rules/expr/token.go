@@ -10,12 +10,13 @@ import (
 const (
 	endToken    = "the end"
 	nameToken   = "a name"
+	quotedToken = "a name in backquotes"
 	numberToken = "a number"
 	stringToken = "a string"
 )
 
 // token is one word of the source. text is a string's content after its
-// escapes, and the source text of every other token.
+// escapes, a name without its backquotes, and the source text of every other token.
 type token struct {
 	span
 	kind string
@@ -37,7 +38,6 @@ var foreign = []struct{ text, hint string }{
 	{"”", `write plain quotes: "..."`},
 	{"‘", `write plain quotes: '...'`},
 	{"’", `write plain quotes: '...'`},
-	{"`", `write plain quotes: "..."`},
 	{"${", "variables are written by their names alone"},
 }
 
@@ -83,7 +83,32 @@ func (p *parser) scan(at int) token {
 	if rest[0] == '"' || rest[0] == '\'' {
 		return p.scanString(at)
 	}
+	if rest[0] == backquote {
+		return p.scanQuotedName(at)
+	}
 	return p.scanSymbol(at, rest)
+}
+
+// backquote encloses a name that is not a word.
+const backquote = '`'
+
+// scanQuotedName reads a name in backquotes: it holds any other character, and ends on its line.
+func (p *parser) scanQuotedName(at int) token {
+	name, _, closed := strings.Cut(p.source[at+1:], string(backquote))
+	place := span{at, at + len(name) + 2}
+	if line, _, more := strings.Cut(name, "\n"); more || !closed {
+		place.end = at + 1 + len(line)
+		p.fail(place, CodeSyntax, "write `user-name`; a text stands in quotes: \"...\"", "the name in backquotes that begins here does not end")
+	}
+	if name == "" {
+		p.fail(place, CodeSyntax, "write an attribute's name between them, as in `user-name`", "there is no name between these backquotes")
+	}
+	for i, r := range name {
+		if _, size := utf8.DecodeRuneInString(name[i:]); r == utf8.RuneError && size == 1 {
+			p.failUTF8(at+1+i, CodeSyntax)
+		}
+	}
+	return token{place, quotedToken, name}
 }
 
 // scanSymbol reads a symbol. It explains any other character.
@@ -104,7 +129,7 @@ func (p *parser) scanSymbol(at int, rest string) token {
 	case r == utf8.RuneError && size == 1:
 		p.failUTF8(at, CodeSyntax)
 	case r >= utf8.RuneSelf:
-		hint = `an attribute whose name is not plain letters, digits and _ is written item["name"]`
+		hint = `an attribute whose name is not plain letters, digits and _ stands in backquotes: ` + "`user-name`"
 	}
 	p.fail(span{at, at + size}, CodeSyntax, hint, "%q has no meaning here", r)
 	return token{}

@@ -161,7 +161,7 @@ func (c *checker) attributes(r *Rule) {
 // plainAttribute reports a name that is no whole attribute of a user's.
 func (c *checker) plainAttribute(w declared.Word) {
 	c.reserved(w)
-	if strings.Contains(w.Text, ".") {
+	if !w.Backquoted && strings.Contains(w.Text, ".") {
 		c.Add(w.At, "rule.nested_attribute", "name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')],
 			"%q would be inside another attribute; rules read and write whole ones", w.Text)
 	}

@@ -76,7 +76,7 @@ func (d *Declaration) readDisplay(t *Traits) {
 		return
 	}
 	d.Target = as.within(0, dot)
-	d.Written = append(d.Written, Written{As: as.within(dot+1, len(as.Text)-dot-1)})
+	d.Written = append(d.Written, Written{As: d.parser.name(as.within(dot+1, len(as.Text)-dot-1))})
 }
 
 // ReadConstants reads attributes that the rule sets to constants.

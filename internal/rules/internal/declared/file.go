@@ -16,8 +16,10 @@ type (
 	// Word is a text with its place.
 	Word struct {
 		At   document.Place
-		Text string
+		Text string         // a name without its backquotes
 		Node *document.Node // the whole value that it is part of
+
+		Backquoted bool
 	}
 	// File is a whole rule file.
 	File struct {

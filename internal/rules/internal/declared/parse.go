@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
@@ -18,7 +17,8 @@ import (
 // and what they hold, and nothing of how they hang together.
 type Parser struct {
 	*document.Document
-	Kinds Kinds
+	Kinds  Kinds
+	Former bool // the file was in force once, perhaps before names had backquotes
 }
 
 // fields hands each field of a mapping to its function, and reports those that have none.
@@ -52,35 +52,6 @@ func (p Parser) wrongNode(n *document.Node, what, want string) {
 	default:
 		p.Add(n.Place, "yaml.shape", "", "%s must be %s; this is %s", what, want, n.Describe())
 	}
-}
-
-// word reads a name or another text. The empty word means that a problem was reported.
-func (p Parser) word(n *document.Node, what string) Word {
-	text := strings.TrimSpace(n.Text)
-	switch {
-	case n.Kind != document.ScalarNode:
-		p.wrongNode(n, what, "a text")
-	case text == "":
-		p.wrongNode(&document.Node{Place: n.Place, Kind: document.NullNode}, what, "a text")
-	default:
-		return Word{At: n.Place, Text: text, Node: n}
-	}
-	return Word{At: n.Place}
-}
-
-// words reads a text, or a list of texts.
-func (p Parser) words(n *document.Node, what string) []Word {
-	var ws []Word
-	items := []*document.Node{n}
-	if n.Kind == document.ListNode {
-		items = n.Items
-	}
-	for _, item := range items {
-		if w := p.word(item, what); w.Given() {
-			ws = append(ws, w)
-		}
-	}
-	return ws
 }
 
 // File reads the whole file.
@@ -138,10 +109,10 @@ func (p Parser) table(n *document.Node, t *Table) {
 	keys := false
 	p.fields(n, "table", "table.unknown_field", map[string]func(document.Field){
 		"name": func(f document.Field) { t.Name = p.word(f.Value, "the table's name") },
-		"type": func(f document.Field) { t.TypeAttribute = p.word(f.Value, "the type attribute") },
+		"type": func(f document.Field) { t.TypeAttribute = p.name(p.word(f.Value, "the type attribute")) },
 		"keys": func(f document.Field) {
 			keys = true
-			t.Keys = p.words(f.Value, "a key")
+			t.Keys = p.names(f.Value, "a key")
 			if len(t.Keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
 				p.Add(f.Value.Place, "table.keys", "write `keys: [pk, sk]`, or `keys: [pk]` for a table without a sort key",
 					"a table has one or two key attributes; this names %d", len(t.Keys))
@@ -171,7 +142,7 @@ func (p Parser) entities(n *document.Node, f *File) {
 		}
 		hasKey := false
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
-			"unique": func(u document.Field) { e.Unique = p.word(u.Value, "unique") },
+			"unique": func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
 			"match":  func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
 			"key": func(k document.Field) {
 				hasKey = true
@@ -208,7 +179,7 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 			"the key of %s is empty", e.Name.Text)
 	}
 	for _, k := range n.Fields {
-		key := FieldWord{Name: Word{At: k.Place, Text: k.Name}}
+		key := FieldWord{Name: p.name(Word{At: k.Place, Text: k.Name})}
 		switch value := k.Value; value.Kind {
 		case document.ScalarNode:
 			key.Value = Word{At: value.Place, Text: value.Text, Node: value} // the text as it is: blanks are part of a key
@@ -230,7 +201,7 @@ func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
 	}
 	var cs []Constant
 	for _, f := range n.Fields {
-		name := Word{At: f.Place, Text: f.Name, Node: f.Value}
+		name := p.name(Word{At: f.Place, Text: f.Name, Node: f.Value})
 		if value, ok := p.constant(f.Value, what, null); ok {
 			cs = append(cs, Constant{name, value})
 		}
@@ -287,18 +258,4 @@ func readsAsNumber(s string) bool {
 	}
 	_, err := strconv.ParseInt(s, 0, 64)
 	return err == nil || strings.Trim(s, "0123456789_.") == "" && strings.Count(s, ".") < 2
-}
-
-// within narrows a word to a part of its text, if the word stands in one line as it is read.
-func (w Word) within(start, length int) Word {
-	part := Word{At: w.At, Text: w.Text[start : start+length], Node: w.Node}
-	if w.Node == nil || w.At.Length < utf8.RuneCountInString(w.Text) || w.Node.Line != w.At.Line {
-		return part
-	}
-	if w.Node.Quoted && w.At == w.Node.Place {
-		part.At.Column++
-	}
-	part.At.Column += utf8.RuneCountInString(w.Text[:start])
-	part.At.Length = utf8.RuneCountInString(part.Text)
-	return part
 }

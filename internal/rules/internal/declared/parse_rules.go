@@ -157,7 +157,7 @@ func (p Parser) expression(n *document.Node, what string) Word {
 
 // pairs reads "a as b", "a", or a list of these.
 func (p Parser) pairs(n *document.Node, what string) []Written {
-	const hint = "write `name as userName`; several go into a list: [name as userName, avatar]"
+	const hint = "write `name as userName`; several go into a list: [name as userName, avatar]; a name with blanks stands in backquotes"
 	var ps []Written
 	if n.Kind == document.ListNode && len(n.Items) == 0 {
 		p.Add(n.Place, "yaml.shape", "", "%s is an empty list", what)
@@ -167,12 +167,15 @@ func (p Parser) pairs(n *document.Node, what string) []Written {
 		return nil
 	}
 	for _, w := range p.words(n, "an attribute of "+what) {
-		switch fields := strings.Fields(w.Text); {
+		fields := fieldsOf(w.Text)
+		field := func(i int) Word { return p.name(w.within(fields[i][0], fields[i][1]-fields[i][0])) }
+		switch {
 		case len(fields) == 1:
-			ps = append(ps, Written{As: w, From: w})
-		case len(fields) == 3 && fields[1] == "as":
-			at := strings.LastIndex(w.Text, fields[2])
-			ps = append(ps, Written{As: w.within(at, len(fields[2])), From: w.within(0, len(fields[0]))})
+			name := p.name(w)
+			ps = append(ps, Written{As: name, From: name})
+		case len(fields) == 3 && w.Text[fields[1][0]:fields[1][1]] == "as":
+			from := field(0)
+			ps = append(ps, Written{As: field(2), From: from})
 		default:
 			p.Add(w.At, "rule.pair", hint, "%q is neither an attribute nor `one as another`", w.Text)
 		}
@@ -184,14 +187,14 @@ func (p Parser) pairs(n *document.Node, what string) []Written {
 func (p Parser) by(n *document.Node) []JoinPair {
 	var pairs []JoinPair
 	if n.Kind != document.MappingNode {
-		for _, w := range p.words(n, "by") {
+		for _, w := range p.names(n, "by") {
 			pairs = append(pairs, JoinPair{w, w})
 		}
 		return pairs
 	}
 	for _, f := range n.Fields {
-		if ours := p.word(f.Value, "by"); ours.Given() {
-			pairs = append(pairs, JoinPair{Word{At: f.Place, Text: f.Name}, ours})
+		if ours := p.name(p.word(f.Value, "by")); ours.Given() {
+			pairs = append(pairs, JoinPair{p.name(Word{At: f.Place, Text: f.Name}), ours})
 		}
 	}
 	return pairs

@@ -188,6 +188,8 @@ func (d *Document) syntaxProblem(err error) {
 		hint = "put the whole value in quotes: to YAML, a colon before a blank ends a name"
 	case strings.HasPrefix(message, "found unknown escape character"):
 		hint = "put the value in single quotes: in double quotes, YAML has escapes of its own"
+	case strings.HasSuffix(message, "is a reserved character"):
+		hint = "put the whole value in quotes, as in \"`user-name`\""
 	case strings.HasPrefix(message, "value is not allowed"):
 		hint = "the fields of one mapping begin in the same column"
 	}

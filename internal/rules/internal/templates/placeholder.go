@@ -29,7 +29,7 @@ func Placeholders(text string) []Placeholder {
 		if _, kept := escaped(text[at:]); kept > 0 {
 			length = kept
 		} else if strings.HasPrefix(text[at:], VariableMark) {
-			end := strings.IndexByte(text[at:], '}')
+			end := variableEnd(text[at:])
 			if end < 0 {
 				return found // Parse reports it
 			}

@@ -64,7 +64,7 @@ func Parse(text string, variables *[]string) (Template, *Fault) {
 		}
 		if strings.HasPrefix(text[at:], VariableMark) {
 			flush()
-			end := strings.IndexByte(text[at:], '}')
+			end := variableEnd(text[at:])
 			if end < 0 {
 				return t, &Fault{Offset: at, Length: len(text) - at, Code: "template.unclosed",
 					Message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
@@ -88,6 +88,36 @@ func Parse(text string, variables *[]string) (Template, *Fault) {
 
 // VariableMark begins a variable in a template.
 const VariableMark = "${"
+
+// backquote encloses a name that has more than letters, digits and _.
+const backquote = '`'
+
+// variableEnd is where the } of the variable stands with which a text begins; -1 if there is none. Backquotes may hold a }.
+func variableEnd(text string) int {
+	quoted := false
+	for i := range len(text) {
+		switch {
+		case text[i] == backquote:
+			quoted = !quoted
+		case text[i] == '}' && !quoted:
+			return i
+		}
+	}
+	return -1
+}
+
+// cutName cuts a variable's name, with or without backquotes, from the text behind its mark.
+func cutName(text string) (name, rest string, ok bool) {
+	if text == "" || text[0] != backquote {
+		name = namePrefix.FindString(text)
+		return name, text[len(name):], name != ""
+	}
+	name, rest, ok = strings.Cut(text[1:], string(backquote))
+	return name, rest, ok && name != ""
+}
+
+// namePrefix is a plain name at the beginning of a text.
+var namePrefix = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 
 // escapable are the characters that a backslash keeps as they are. Before any
 // other character a backslash is a backslash.
@@ -119,14 +149,15 @@ func isMisplacedBrace(text string, at int, behindVariable bool) bool {
 
 // addVariable adds the variable that stands at text[at:at+length], its ${ and } included.
 func (t *Template) addVariable(text string, at, length int, variables *[]string) *Fault {
-	name := text[at+2 : at+length-1]
+	inner := text[at+2 : at+length-1]
 	fail := func(code, hint, message string, args ...any) *Fault {
 		return &Fault{Offset: at, Length: length, Code: code, Message: fmt.Sprintf(message, args...), Hint: hint}
 	}
-	name, rest := strings.CutSuffix(name, "...")
-	if !IsName(name) {
-		return fail("template.variable", "a name has letters, digits and _, and begins with a letter, as in ${userId}",
-			"%q is not a variable's name", name)
+	inner, rest := strings.CutSuffix(inner, "...")
+	name, behind, ok := cutName(inner)
+	if !ok || behind != "" {
+		return fail("template.variable", "write ${userId}; a name of more than letters, digits and _ stands in backquotes: ${`user-id`}",
+			"%q is not a variable's name", inner)
 	}
 	if rest && at+length < len(text) {
 		return fail("template.rest", "move it to the end, or drop the dots",
@@ -158,12 +189,20 @@ func (t *Template) Meaning(variables []string) string {
 		case p.slot == literalPart:
 			b.WriteString(braces.Replace(p.literal))
 		case p.rest:
-			b.WriteString("${" + variables[p.slot] + "...}")
+			b.WriteString("${" + NameText(variables[p.slot]) + "...}")
 		default:
-			b.WriteString("${" + variables[p.slot] + "}")
+			b.WriteString("${" + NameText(variables[p.slot]) + "}")
 		}
 	}
 	return b.String()
+}
+
+// NameText is a name as a rule file has it.
+func NameText(name string) string {
+	if name == "" || IsName(name) {
+		return name
+	}
+	return string(backquote) + name + string(backquote)
 }
 
 // IsName reports whether a text can name a variable or an entity.

@@ -56,9 +56,14 @@ func pieces(text string) []piece {
 			if constant != "" {
 				all, constant = append(all, piece{constant: constant}), ""
 			}
-			name, behind, _ := strings.Cut(text[2:], "}")
-			name, rest := strings.CutSuffix(name, "...")
-			all, text = append(all, piece{variable: name, rest: rest}), behind
+			inner := text[2:]
+			if inner[0] == '`' {
+				inner = inner[1+strings.Index(inner[1:], "`"):]
+			}
+			behind := inner[1+strings.Index(inner, "}"):]
+			inner = text[2 : len(text)-len(behind)-1]
+			name, rest := strings.CutSuffix(inner, "...")
+			all, text = append(all, piece{variable: strings.Trim(name, "`"), rest: rest}), behind
 		default:
 			constant, text = constant+text[:1], text[1:]
 		}
