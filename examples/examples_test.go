@@ -145,6 +145,8 @@ func descriptor(t *testing.T, v change.Value) any {
 		return map[string]string{v.Kind().String(): v.Text()}
 	case change.KindBool:
 		return map[string]bool{"BOOL": v.Bool()}
+	case change.KindNull:
+		return map[string]bool{"NULL": true}
 	}
 	t.Fatalf("no example holds a %s", v.Kind())
 	return nil
@@ -152,7 +154,7 @@ func descriptor(t *testing.T, v change.Value) any {
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
 	_, err := story.Load("blgo", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics") {
+	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics, projects") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }
