@@ -78,7 +78,7 @@ func expectElectro(t *testing.T, command string, rules []report.MissingReport, w
 		t.Errorf("%s says of rule team-size %+v: want 2 sources that point at one team", command, m)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, part := range []string{`the key of Employee $taskapp#employee_e`, `where its attribute employee says E`, `casing: "none"`,
+	for _, part := range []string{`the key of Employee $taskapp#employee_e`, `where its attribute employee says E`, "table: { case: lower }",
 		"rule employee-tasks:"} {
 		if !strings.Contains(all, part) {
 			t.Errorf("the warnings of %s lack %q:\n%s", command, part, all)
@@ -137,6 +137,41 @@ func TestElectroDBKeysInLowerCaseAreTold(t *testing.T) {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("status does not say %q:\n%s", part, stdout)
 		}
+	}
+}
+
+// TestElectroDBKeysInLowerCaseAreJoined follows the remedy of the warning: then every rule finds its targets.
+func TestElectroDBKeysInLowerCaseAreJoined(t *testing.T) {
+	t.Parallel()
+	w := newEmptyWorld(t, emulator.Simulated(t))
+	w.useRules(strings.Replace(electroRules, "keys: [pk, sk]", "keys: [pk, sk], case: lower", 1))
+	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
+	w.put(electroTable()...)
+	code, stdout, stderr := w.call("run", "--drain", "--json")
+	if code != ending.ExitDone {
+		t.Fatalf("run --drain: exit code %d, %s", code, stderr)
+	}
+	var result follow.Drained
+	w.must(json.Unmarshal([]byte(stdout), &result))
+	if len(result.Missing)+len(result.Warnings) > 0 {
+		t.Errorf("targets are missing: %+v, %q", result.Missing, result.Warnings)
+	}
+	items := w.items()
+	for _, want := range []struct {
+		pk, sk, attribute string
+		value             change.Value
+	}{
+		{"$taskapp#employee_e3", "$employee_1", "taskCount", change.Number("4")},
+		{"$taskapp#employee_e4", "$employee_1", "points", change.Number("9")},
+		{"$taskapp#team_blue", "$team_1", "size", change.Number("2")},
+		{"$taskapp#task_t1", "$task_1#project_p1", "ownerName", change.String("Ann")},
+	} {
+		if got := items[want.pk+" "+want.sk][want.attribute]; !got.Equal(want.value) {
+			t.Errorf("%s of %s is %s, want %s", want.attribute, want.pk, got.Text(), want.value.Text())
+		}
+	}
+	if code, stdout, _ = w.call("verify", "--settle", "100ms"); code != ending.ExitDone {
+		t.Errorf("verify: exit code %d:\n%s", code, stdout)
 	}
 }
 

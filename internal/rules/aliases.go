@@ -18,6 +18,7 @@ type (
 	WholeKey    = declared.WholeKey
 	Equals      = check.Equals
 	KeyText     = templates.KeyText
+	KeyCase     = templates.Case
 	Problem     = document.Problem
 	Problems    = document.Problems
 )

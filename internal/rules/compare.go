@@ -86,6 +86,7 @@ func compareEntities(old, new *Entity, add func(field, before, after string)) {
 	if old.Name != new.Name {
 		return
 	}
+	add("case of keys", old.table.Case.String(), new.table.Case.String())
 	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
 	add("unique of "+new.Name, templates.NameText(old.Unique), templates.NameText(new.Unique))
 	add("match of "+new.Name, old.equalsText(), new.equalsText())

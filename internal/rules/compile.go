@@ -46,7 +46,8 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 
 func compile(filename string, from *check.File) *Set {
 	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
-	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text}
+	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text,
+		Case: from.Table.Case}
 	if len(from.Table.Keys) > 1 {
 		s.Table.SortKey = from.Table.Keys[1].Text
 	}
@@ -83,8 +84,21 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	for slot := range source.shape.Variables {
 		r.Injective = r.Injective && fills(r.join.Fill, slot)
 	}
-	r.Collection = r.HasParent() && collects(r)
+	r.Injective = r.Injective && r.holdsAlike()
+	r.Collection = r.HasParent() && collects(r) && r.holdsAlike()
 	return r
+}
+
+// holdsAlike reports whether the keys of both sides hold each variable that they share in one way, so that the text on the one
+// side tells the text on the other.
+func (r *Rule) holdsAlike() bool {
+	theirs, ours := r.sides()
+	for slot, from := range r.join.Fill {
+		if from.IsVariable() && !theirs.shape.Formats[slot].IsLike(ours.shape.Formats[from.Slot]) {
+			return false
+		}
+	}
+	return true
 }
 
 func fills(fill []check.Ref, slot int) bool {
@@ -157,7 +171,8 @@ func (s *Set) fingerprint(r *Rule) string {
 }
 
 func (e *Entity) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "entity %q %q %q", e.shape.Partition.Meaning(e.shape.Variables), e.shape.Sort.Meaning(e.shape.Variables), e.Unique)
+	partition, sort := e.shape.Meanings()
+	fmt.Fprintf(b, "entity %q %q %q", partition, sort, e.Unique)
 	var lines []string
 	for _, eq := range e.Equals {
 		lines = append(lines, fmt.Sprintf(" %q=%s", eq.Attribute, Canonical(eq.Value)))

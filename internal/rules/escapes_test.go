@@ -22,7 +22,7 @@ func TestBackslashKeepsACharacter(t *testing.T) {
 	} {
 		sh := templates.Shape{}
 		var err *templates.Fault
-		if sh.Partition, err = templates.Parse(tt.template, &sh.Variables); err != nil {
+		if sh.Partition, err = sh.Parse(tt.template, templates.AsIs); err != nil {
 			t.Errorf("%q: %s", tt.template, err.Message)
 			continue
 		}

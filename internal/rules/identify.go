@@ -115,7 +115,8 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.Text())}
 }
 
-// normalize brings the variables that are whole number keys to DynamoDB's form of numbers.
+// normalize brings the variables to the form in which keys of the shape hold them: DynamoDB's form of numbers where they are
+// whole number keys, and the variables' own formats.
 func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot int) string) error {
 	for slot := range sh.Numbers {
 		number, err := decimal.Parse(vars[slot])
@@ -125,5 +126,29 @@ func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot 
 		}
 		vars[slot] = number.String()
 	}
+	for slot, format := range sh.Formats {
+		text, err := formatted(vars[slot], format, func() string { return blame(slot) })
+		if err != nil {
+			return err
+		}
+		vars[slot] = text
+	}
 	return nil
+}
+
+// formatted is a value in the form in which a key of a format holds it, but for the zeros before a padded number.
+func formatted(text string, format templates.Format, blame func() string) (string, error) {
+	if format.Width == 0 {
+		return format.Case.Of(text), nil
+	}
+	number, err := decimal.Parse(text)
+	if err != nil {
+		return "", &ItemError{Code: "value.type", Reason: fmt.Sprintf(
+			"%s is %s: the key holds a number of %d digits", blame(), quote(text), format.Width)}
+	}
+	if plain := number.String(); len(plain) <= format.Width && strings.Trim(plain, "0123456789") == "" {
+		return plain, nil
+	}
+	return "", &ItemError{Code: "number.width", Reason: fmt.Sprintf(
+		"%s is %s: the key holds a whole number from 0 up, of at most %d digits", blame(), quote(text), format.Width)}
 }

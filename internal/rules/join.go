@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // variableOrAttribute names what r reads.
@@ -26,7 +27,7 @@ func (e *Entity) refName(r check.Ref) string { return e.Name + "." + e.variableO
 // value is absent, null or empty.
 func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
 	if r.IsVariable() {
-		return m.vars[r.Slot], true, nil
+		return e.variable(r.Slot, m, img), true, nil
 	}
 	if img == nil {
 		return "", false, nil
@@ -50,6 +51,19 @@ func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, er
 		"%s is of type %s: only strings, numbers and booleans can be part of a key", e.refName(r), value.Kind())}
 }
 
+// variable is the value of a variable of the key. Where keys hold it in one letter case, it is the item's attribute of that
+// name, if this is what the key holds in its case.
+func (e *Entity) variable(slot int, m *Match, img change.Image) string {
+	text := m.vars[slot]
+	if format := e.shape.Formats[slot]; format.Case != templates.AsIs && img != nil {
+		value := img.Lookup(e.shape.Variables[slot])
+		if value.Kind() == change.KindString && format.Case.Of(value.Text()) == text {
+			return value.Text()
+		}
+	}
+	return text
+}
+
 func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
 	var vars [VariablesMax]string
 	for slot, r := range j.Fill {
@@ -63,9 +77,14 @@ func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Ima
 	return key, err == nil, err
 }
 
-// uniqueText is text for a value that an item is known by.
-func (e *Entity) uniqueText(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+// uniqueText is text for a value that an item of another entity is known by.
+func (e *Entity) uniqueText(r check.Ref, other *Entity, m *Match, img change.Image) (string, bool, error) {
 	text, ok, err := e.text(r, m, img)
+	if ok && other.UniqueInKey() { // as their keys hold it
+		if text, err = formatted(text, other.shape.Formats[other.unique.Slot], func() string { return e.refName(r) }); err != nil {
+			return "", false, err
+		}
+	}
 	if ok && len(text) > partitionBytesMax {
 		return "", false, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
 			"%s has %d bytes: an item can be known by at most %d", e.refName(r), len(text), partitionBytesMax)}
@@ -105,6 +124,16 @@ func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
 	return r.Target.otherKey(&r.join, r.Source, m, img)
 }
 
+// hasOtherForm reports whether one side's key holds in a letter case what the other side does not: then a child's attributes
+// alone tell to which parent it refers.
+func (r *Rule) hasOtherForm(slot int, from check.Ref) bool {
+	in := templates.AsIs
+	if from.IsVariable() {
+		in = r.Target.shape.Formats[from.Slot].Case
+	}
+	return r.Source.shape.Formats[slot].Case != in
+}
+
 // ParentTexts returns the texts of the attributes by which a child of this key refers to a parent. It reports false if the
 // keys do not say that the child can.
 func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
@@ -114,6 +143,9 @@ func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 	}
 	texts := map[string]string{}
 	for slot, from := range r.join.Fill {
+		if r.hasOtherForm(slot, from) {
+			return nil, false
+		}
 		if from.IsVariable() {
 			if ours[from.Slot] != theirs[slot] {
 				return nil, false
@@ -138,7 +170,7 @@ func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
 // it refers to none. The error is an *ItemError.
 func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 	if r.ByUnique {
-		return r.Source.uniqueText(r.join.Unique, m, img)
+		return r.Source.uniqueText(r.join.Unique, r.Target, m, img)
 	}
 	key, ok, err := r.TargetKey(m, img)
 	if !ok {
@@ -177,7 +209,7 @@ func (e *Entity) UniqueValue(m *Match, img change.Image) (string, bool, error) {
 	if e.Unique == "" {
 		return "", false, nil
 	}
-	return e.uniqueText(e.unique, m, img)
+	return e.uniqueText(e.unique, e, m, img)
 }
 
 // lookup gives an expression the item's attributes and, where there is no
@@ -195,6 +227,9 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 		}
 	}
 	if slot := slices.Index(e.shape.Variables, name); slot >= 0 {
+		if e.shape.Formats[slot].Width > 0 {
+			return change.Number(m.vars[slot])
+		}
 		return change.String(m.vars[slot])
 	}
 	return change.Value{}

@@ -5,21 +5,28 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// CaseDifference is an attribute that has the name of a key variable and holds its text in another
-// letter case than the key. Some libraries write keys in lower case and attributes as they are given.
+// CaseDifference is an attribute that has the name of a key variable and holds another text than the key. Some libraries
+// write keys in lower case and attributes as they are given.
 type CaseDifference struct {
 	Variable  string // of the key; the attribute has the same name
 	Attribute string // the text that the attribute holds
 	Key       string // the text that the key holds
 }
 
-// CaseDiffers finds the first variable of the item's key whose attribute of the same name differs
-// from the key in letter case alone. It allocates nothing if no attribute differs.
+// CaseDiffers finds the first variable of the item's key whose attribute of the same name differs from the key in letter case
+// alone; or in more than that, if the template says the case. It allocates nothing if the attributes are as the keys hold them.
 func (m *Match) CaseDiffers(img change.Image) (CaseDifference, bool) {
 	for slot, name := range m.Entity.shape.Variables {
 		value := img.Lookup(name)
+		if in := m.Entity.shape.Formats[slot].Case; in != templates.AsIs {
+			if text := value.Text(); value.Kind() == change.KindString && text != "" && in.Of(text) != m.vars[slot] {
+				return CaseDifference{Variable: name, Attribute: text, Key: m.vars[slot]}, true
+			}
+			continue
+		}
 		if text, key := value.Text(), m.vars[slot]; value.Kind() == change.KindString && text != key && len(text) == len(key) &&
 			(strings.ToLower(text) == key || strings.ToUpper(text) == key) {
 			return CaseDifference{Variable: name, Attribute: text, Key: key}, true
@@ -38,8 +45,10 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 	var others []change.Key
 	for _, convert := range []func(string) string{strings.ToLower, strings.ToUpper} {
 		other := m
-		for slot := range e.shape.Variables {
-			other.vars[slot] = convert(m.vars[slot])
+		for slot, format := range e.shape.Formats {
+			if format == (templates.Format{}) {
+				other.vars[slot] = convert(m.vars[slot])
+			}
 		}
 		if k := other.Key(); k != key {
 			others = append(others, k)
@@ -49,12 +58,17 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 }
 
 // JoinsAcrossCase reports whether the rule compares a variable of an entity's keys with an
-// attribute: where the two differ in letter case, the rule finds nothing.
+// attribute: where the two differ, the rule finds nothing. If the template says the case, a rule does so too that takes the
+// variable's value from the key or, if the key holds it in this case, from the attribute of its name.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	theirs, ours := r.sides()
 	slot := slices.Index(e.shape.Variables, variable)
 	if slot < 0 {
 		return false
+	}
+	if e.shape.Formats[slot].Case != templates.AsIs && ours == e &&
+		(r.ByUnique && r.join.Unique.Slot == slot || !r.ByUnique && fills(r.join.Fill, slot)) {
+		return true
 	}
 	if r.ByUnique {
 		return theirs == e && theirs.unique.Slot == slot && r.join.Unique.IsAttribute() ||

@@ -1,6 +1,8 @@
 package rules_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,5 +91,29 @@ func TestJoinsAcrossCase(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-) and got (+):\n%s", diff)
+	}
+}
+
+// TestCaseDiffersFromTemplate has attributes of which the key holds, in the template's case, what they hold or something else.
+func TestCaseDiffersFromTemplate(t *testing.T) {
+	set := loadText(t, strings.Replace(caseRules, "keys: [pk, sk]", "keys: [pk, sk], case: lower", 1))
+	for attribute, want := range map[string]bool{"E3": false, "e3": false, "E4": true, "": false} {
+		key, img := change.Key{Partition: "$app#employee_e3", Sort: "$employee_1"}, change.Item{"employee": change.String(attribute)}
+		m, ok := set.Identify(key, img)
+		if got, differs := m.CaseDiffers(img); !ok || differs != want {
+			t.Errorf("%q: %+v %v %v, want %v", attribute, got, differs, ok, want)
+		}
+	}
+	if others := set.Entities[0].OtherCases(change.Key{Partition: "$app#employee_e3", Sort: "$employee_1"}); len(others) > 0 {
+		t.Errorf("no other case is a key of the entity, got %v", others)
+	}
+	var across []string
+	for _, r := range set.Rules {
+		if r.JoinsAcrossCase(set.Entities[2], "employee") {
+			across = append(across, r.Name)
+		}
+	}
+	if !slices.Equal(across, []string{"shifts"}) {
+		t.Errorf("%v go by the employee in the key of a Shift, want shifts", across)
 	}
 }

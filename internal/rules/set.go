@@ -58,10 +58,11 @@ func (s *Set) Warnings() []Problem { return slices.Clone(s.warnings) }
 
 // Table is what the rule file says of the table.
 type Table struct {
-	Name          string // "" if the file leaves it to the command line
-	PartitionKey  string // attribute name
-	SortKey       string // attribute name; "" for a table without a sort key
-	TypeAttribute string // attribute that holds each item's entity name; "" if items carry none
+	Name          string  // "" if the file leaves it to the command line
+	PartitionKey  string  // attribute name
+	SortKey       string  // attribute name; "" for a table without a sort key
+	Case          KeyCase // in which keys hold texts
+	TypeAttribute string  // attribute that holds each item's entity name; "" if items carry none
 }
 
 // KeyOf is the key of an item of the table.

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,10 @@ import (
 // anyShape draws an entity's key templates.
 func anyShape(t *rapid.T) templates.Shape {
 	var sh templates.Shape
-	names := []string{"a", "b", "c", "tag"}
+	var names []string // with their formats: one name is written in one way
+	for _, name := range []string{"a", "b", "c", "tag"} {
+		names = append(names, name+rapid.SampledFrom([]string{"", "", "", ":lower", ":upper", ":02"}).Draw(t, "format"))
+	}
 	literal := rapid.SampledFrom([]string{"#", "A#", "-", "x", "#COUNT", "USER#", "ab", "é#", `\<`, `\{`, `\}`, `\\`, `\$`, `\${`, `\`, "<x>",
 		"%x", "{"})
 	one := func(label string) templates.Template {
@@ -25,14 +29,16 @@ func anyShape(t *rapid.T) templates.Shape {
 		for i := range n {
 			if !variable {
 				text.WriteString(literal.Draw(t, label+" literal"))
-			} else if i == n-1 && rapid.Bool().Draw(t, label+" rest") {
-				text.WriteString("${" + rapid.SampledFrom(names).Draw(t, label+" name") + "...}")
 			} else {
-				text.WriteString("${" + rapid.SampledFrom(names).Draw(t, label+" name") + "}")
+				name := rapid.SampledFrom(names).Draw(t, label+" name")
+				if i == n-1 && rapid.Bool().Draw(t, label+" rest") && !strings.HasSuffix(name, ":02") {
+					name += "..."
+				}
+				text.WriteString("${" + name + "}")
 			}
 			variable = !variable
 		}
-		parsed, err := templates.Parse(text.String(), &sh.Variables)
+		parsed, err := sh.Parse(text.String(), templates.AsIs)
 		if err != nil {
 			t.Fatalf("%q: %s", text.String(), err.Message)
 		}
@@ -47,7 +53,7 @@ func anyShape(t *rapid.T) templates.Shape {
 
 // anyValue draws values that like to be mistaken for parts of a key.
 var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`),
-	rapid.SampledFrom([]string{"1", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
+	rapid.SampledFrom([]string{"1", "007", "12", "-1", "0.5", "0", "300", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
 
 func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,6 +67,10 @@ func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 			var back [VariablesMax]string
 			m := Match{Entity: e, vars: vars}
 			var bad *ItemError
+			padded := slices.ContainsFunc(e.shape.Formats, func(f templates.Format) bool { return f.Width > 0 })
+			if errors.As(err, &bad) && padded && (bad.Code == "value.type" || bad.Code == "number.width") {
+				return
+			}
 			if !errors.As(err, &bad) || bad.Code != "key.smuggled" || e.shape.Match(m.Key(), &back) && back == vars {
 				t.Fatalf("%q with %q is refused: %v", e.shape.Text(), vars, err)
 			}
@@ -89,22 +99,32 @@ func TestWhatIsIdentifiedRendersBackAsTheSameKey(t *testing.T) {
 }
 
 func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
+	expectNoCommonTexts(t, "a#-", 7, "a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}",
+		"${x}#${y}",
+		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-",
+		"${x}#-")
+	expectNoCommonTexts(t, "aA0#", 5, "${x}", "${x:lower}", "${x:upper}", "${x:01}", "${x:02}", "${x:03}", "${x:lower...}", "A${x:upper}",
+		"a${x:upper}", "${x:lower}A", "${x:02}a", "a#${x:02}", "0${x:02}", "${x:02}0#${y:upper}", "${x:lower}#${y:upper}", "a", "A", "a0", "#A")
+}
+
+// expectNoCommonTexts tries all texts of some letters, up to a length, with each two templates.
+func expectNoCommonTexts(t *testing.T, letters string, length int, written ...string) {
+	t.Helper()
 	var texts []string
-	for next := []string{""}; len(next[0]) < 7; {
+	for next := []string{""}; len(next[0]) < length; {
 		var longer []string
 		for _, text := range next {
-			longer = append(longer, text+"a", text+"#", text+"-")
+			for _, letter := range letters {
+				longer = append(longer, text+string(letter))
+			}
 		}
 		texts, next = append(texts, longer...), longer
 	}
 	var shapes []templates.Shape
-	for _, text := range []string{"a", "a#", "#a", "aa", "a-a#", "${x}", "${x...}", "a${x}", "${x}a", "${x}#", "#${x}", "#${x...}", "a#${x}",
-		"${x}#${y}",
-		"${x}-${y}", "${x}#${y...}", "a${x}-${y}", "${x}a${y}#", "${x}aa${y}", "${x}-${y...}", "${x}#${y}#${z}", "${x}#a#${z}", "-${x}-",
-		"${x}#-"} {
+	for _, text := range written {
 		var sh templates.Shape
 		var err *templates.Fault
-		if sh.Partition, err = templates.Parse(text, &sh.Variables); err != nil {
+		if sh.Partition, err = sh.Parse(text, templates.AsIs); err != nil {
 			t.Fatal(text, err.Message)
 		}
 		shapes = append(shapes, sh)
@@ -151,8 +171,8 @@ func TestOverlapsAreDecidedExactly(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s and %s", tt.a, tt.b), func(t *testing.T) {
 			var a, b templates.Shape
-			a.Partition, _ = templates.Parse(tt.a, &a.Variables)
-			b.Partition, _ = templates.Parse(tt.b, &b.Variables)
+			a.Partition, _ = a.Parse(tt.a, templates.AsIs)
+			b.Partition, _ = b.Parse(tt.b, templates.AsIs)
 			budget := templates.OverlapStepsMax
 			example, overlap := templates.Overlapping(&a, &b, &budget)
 			if overlap != (tt.example != "") || example != tt.example {

@@ -88,17 +88,20 @@ func (s Seen) Warnings(over bool) []string {
 		}
 	}
 	for _, c := range s.Cases {
+		does := rulesDo(c.Rules, "compares the two and finds nothing", "compare the two and find nothing")
+		if !inCaseAlone(c) {
+			does = rulesDo(c.Rules, "goes by the key", "go by the key")
+		}
 		lines = append(lines, fmt.Sprintf("the key of %s %s says %s where its attribute %s says %s: %s",
 			printable.Text(c.Entity), printable.Text(c.Item.String()), printable.Text(c.Key), printable.Text(c.Variable),
-			printable.Text(c.Attribute),
-			rulesDo(c.Rules, "compares the two and finds nothing", "compare the two and find nothing")))
+			printable.Text(c.Attribute), does))
 	}
 	for _, t := range s.Targets {
 		if t.Warns() {
 			lines = append(lines, MissingText(t))
 		}
 	}
-	if len(s.Cases) > 0 || slices.ContainsFunc(s.Targets, differsInCase) {
+	if slices.ContainsFunc(s.Cases, inCaseAlone) || slices.ContainsFunc(s.Targets, differsInCase) {
 		lines = append(lines, CaseRemedy)
 	}
 	return lines
@@ -111,9 +114,12 @@ func (s Seen) allUnmatched() bool {
 
 func differsInCase(t projections.MissingTargets) bool { return t.OtherCase != nil }
 
+// inCaseAlone reports whether key and attribute differ in nothing but the letter case.
+func inCaseAlone(c projections.CaseMismatch) bool { return strings.EqualFold(c.Attribute, c.Key) }
+
 // CaseRemedy is what to do where keys differ in letter case.
-const CaseRemedy = `where the letter case differs: join on an attribute that holds the text as the keys have it, ` +
-	`or have the library that writes the items keep the case in keys (electrodb: casing: "none")`
+const CaseRemedy = `where the letter case differs: say in which case the keys hold a text, ` +
+	"as in ${userId:lower}, or for all templates by `table: { case: lower }`"
 
 // rulesDo is a clause about rules, with the verb for one or for many of them.
 func rulesDo(rules []string, one, many string) string {

@@ -16,7 +16,7 @@ func (t *table) joins() []Difference {
 	j := joiner{t.set, map[*rules.Entity]*keys.Shape{}}
 	for _, e := range t.set.Entities {
 		partition, sort := e.Templates()
-		j.shapes[e] = keys.NewShape(partition, sort, t.keys)
+		j.shapes[e] = keys.NewShape(partition, sort, t.set.Table.Case.String(), t.keys)
 	}
 	var found []Difference
 	differ := func(rule string, key change.Key, what, want, got string) {
@@ -34,9 +34,21 @@ func (t *table) joins() []Difference {
 		if !ok {
 			continue
 		}
+		for name, value := range values {
+			want := change.String(value)
+			if j.shapes[entity].IsPadded(name) {
+				want = change.Number(value)
+			}
+			if item[name].Kind() != change.KindAbsent {
+				want = item[name]
+			}
+			if got := entity.Value(name, &m, item); !got.Equal(want) {
+				found = append(found, Difference{Key: key, Attribute: "(" + name + ")", Want: want, Got: got})
+			}
+		}
 		if entity.Unique != "" {
 			value, ok, err := entity.UniqueValue(&m, item)
-			differ("", key, "(unique)", j.unique(values, item, entity.Unique).String(), answerOf(value, ok, err).String())
+			differ("", key, "(unique)", j.unique(entity, j.value(entity, values, item, entity.Unique)).String(), answerOf(value, ok, err).String())
 		}
 		for _, rule := range t.rules {
 			if rule.WritesSource() {
@@ -127,7 +139,7 @@ func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[
 		switch {
 		case by.Bare && len(rule.By) == 1 && name == theirs.Unique && !rule.HasParent() && !rule.MakesItems() &&
 			!slices.Equal(wanted, []string{name}):
-			return j.unique(values, item, by.Ours)
+			return j.unique(theirs, j.value(ours, values, item, by.Ours))
 		case by.Bare && len(rule.By) == 1 && name != theirs.Unique && !slices.Contains(wanted, name) && len(open) == 1:
 			name = open[0]
 		}
@@ -137,7 +149,7 @@ func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[
 		}
 	}
 	if unique != "" && slices.ContainsFunc(open, func(name string) bool { return from[name] == "" }) {
-		return j.unique(values, item, unique)
+		return j.unique(theirs, j.value(ours, values, item, unique))
 	}
 	filled := map[string]string{}
 	for _, name := range wanted {
@@ -145,7 +157,7 @@ func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[
 		if from[name] != "" {
 			source = from[name]
 		}
-		a := j.value(values, item, source)
+		a := j.value(ours, values, item, source)
 		if !a.given {
 			return a
 		}
@@ -155,18 +167,26 @@ func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[
 	return answer{text: key.String(), bad: bad, given: true}
 }
 
-// unique is a value that an item is known by.
-func (j joiner) unique(values map[string]string, item change.Item, name string) answer {
-	a := j.value(values, item, name)
+// unique is a value that an item of an entity is known by, as its key holds it.
+func (j joiner) unique(e *rules.Entity, a answer) answer {
+	if shape := j.shapes[e]; a.given && slices.Contains(shape.Names, e.Unique) {
+		a.text, a.bad = shape.Form(e.Unique, a.text)
+	}
 	if len(a.text) > partitionMax {
 		return answer{bad: "key.too_long"}
 	}
 	return a
 }
 
-// value is the text of a key variable, or else of an attribute.
-func (j joiner) value(values map[string]string, item change.Item, name string) answer {
+// value is the text of a key variable, or else of an attribute. Of a key that holds its texts in one case, the attribute of that
+// name tells the letters, if it is what the key holds.
+func (j joiner) value(e *rules.Entity, values map[string]string, item change.Item, name string) answer {
 	if text, ok := values[name]; ok {
+		attribute := item[name]
+		form, _ := j.shapes[e].Form(name, attribute.Text())
+		if j.shapes[e].Case(name) != "" && attribute.Kind() == change.KindString && form == text {
+			text = attribute.Text()
+		}
 		return answer{text: text, given: true}
 	}
 	switch v := item[name]; v.Kind() {

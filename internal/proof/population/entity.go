@@ -167,14 +167,15 @@ func (e *entity) readable() []attribute {
 }
 
 // line writes the entity as the rule file has it.
-func (e *entity) line(keys []string) string {
+func (e *entity) line(keys []string, f forms) string {
 	var b strings.Builder
+	templates := f.in(e.templates, e.variables)
 	fmt.Fprintf(&b, "  %s: { key: {", e.name)
 	for i, key := range keys {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, " %s: %q", key, e.templates[i])
+		fmt.Fprintf(&b, " %s: %q", key, templates[i])
 	}
 	b.WriteString(" }")
 	if e.unique != "" {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,6 +16,7 @@ import (
 // file is what a rule file says and its compiled Set does not tell.
 type file struct {
 	templates       map[string]map[string]string // of each entity, by key attribute
+	keyCase         string                       // in which keys hold texts; "" if as they are
 	joined          [][2]string                  // names that `by` joins: theirs and ours
 	handed          [][2]string                  // names between which a copy or a mirror hands a value on
 	totals          []string                     // attributes that rules work out
@@ -25,13 +27,14 @@ type file struct {
 // readFile reads a rule file that rules.Load has accepted.
 func readFile(src string, set *rules.Set) (*file, error) {
 	var raw struct {
+		Table    struct{ Case string }
 		Entities map[string]struct{ Key map[string]string }
 		Rules    map[string]map[string]any
 	}
 	if err := yaml.Unmarshal([]byte(src), &raw); err != nil {
 		return nil, fmt.Errorf("reading the templates of a rule file: %w", err)
 	}
-	f := &file{templates: map[string]map[string]string{}}
+	f := &file{templates: map[string]map[string]string{}, keyCase: raw.Table.Case}
 	for name, e := range raw.Entities {
 		f.templates[name] = e.Key
 	}
@@ -81,7 +84,7 @@ func (f *file) pairsOf(rule *rules.Rule, by any) [][2]string {
 // variables lists those of an entity's key.
 func (f *file) variables(e *rules.Entity) (names []string) {
 	for _, template := range f.templates[e.Name] {
-		for _, part := range parts(template) {
+		for _, part := range f.parts(template) {
 			if part.variable != "" && !slices.Contains(names, part.variable) {
 				names = append(names, part.variable)
 			}
@@ -146,25 +149,54 @@ type part struct {
 	literal  string
 	variable string // "" for a literal
 	rest     bool   // the variable takes what is left of the key, # included
+	in       string // the letter case of what the key holds; "" if as it is
+	width    int    // of a padded number
 }
 
-var hole = regexp.MustCompile(`\$\{(\w+)(\.\.\.)?\}`)
+var hole = regexp.MustCompile("\\$\\{(\\w+|`[^`]*`)(?::(\\w+))?(\\.\\.\\.)?\\}")
 
 // parts takes a key template apart.
-func parts(template string) []part {
+func (f *file) parts(template string) []part {
 	var found []part
+	literal := func(text string) {
+		if text != "" {
+			found = append(found, part{literal: folded(text, f.keyCase)})
+		}
+	}
 	at := 0
 	for _, m := range hole.FindAllStringSubmatchIndex(template, -1) {
-		if m[0] > at {
-			found = append(found, part{literal: template[at:m[0]]})
+		literal(template[at:m[0]])
+		p := part{variable: unquoted(template[m[2]:m[3]]), rest: m[6] >= 0, in: f.keyCase}
+		if m[4] >= 0 {
+			if p.in = template[m[4]:m[5]]; p.in[0] == '0' {
+				p.width, _ = strconv.Atoi(p.in)
+				p.in = ""
+			}
 		}
-		found = append(found, part{variable: template[m[2]:m[3]], rest: m[4] >= 0})
+		found = append(found, p)
 		at = m[1]
 	}
-	if at < len(template) {
-		found = append(found, part{literal: template[at:]})
-	}
+	literal(template[at:])
 	return found
+}
+
+// folded writes a text in a letter case.
+func folded(text, in string) string {
+	switch in {
+	case "lower":
+		return strings.ToLower(text)
+	case "upper":
+		return strings.ToUpper(text)
+	}
+	return text
+}
+
+// held is a value as a key holds it at this part; as it is, if it is none that the key could hold.
+func (p part) held(value string) string {
+	if p.width > len(value) && strings.Trim(value, "0123456789") == "" {
+		return strings.Repeat("0", p.width-len(value)) + value
+	}
+	return folded(value, p.in)
 }
 
 // single reports whether a template is one variable and nothing else, as a number key must be.

@@ -125,14 +125,19 @@ func (g *grammar) add(kind string, fields ...string) {
 
 // String writes the rule file.
 func (g *grammar) String() string {
+	return g.text(forms{file: g.text(forms{off: true}), off: g.layout.number})
+}
+
+// text writes the rule file with some forms.
+func (g *grammar) text(f forms) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ntable: { keys: [" + strings.Join(g.layout.keys, ", ") + "]")
 	if g.typed {
 		b.WriteString(", type: EntityType")
 	}
-	b.WriteString(" }\nentities:\n")
+	b.WriteString(f.table() + " }\nentities:\n")
 	for _, e := range g.entities {
-		b.WriteString(e.line(g.layout.keys))
+		b.WriteString(e.line(g.layout.keys, f))
 	}
 	b.WriteString("rules:\n")
 	for _, line := range g.rules {

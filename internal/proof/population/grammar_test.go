@@ -66,6 +66,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		"aggregate of mirror items": 10, "join by a derived value": 5,
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
 		"no sort key": 5, "number key": 5, "match": 10, "type": 10, "a source of several": 50, "a target of several": 50, "to itself": 5,
+		"letter case of a key": 15, "letter case of all keys": 4, "padded number": 12,
 		"join by a bare name": 10, "by unique beside a whole key": 3,
 		"unique on a mirror item": 10, "match on a mirror item": 10, "three of one key": 5, "told by the type alone": 3, "part of a part": 3,
 	} {
@@ -90,6 +91,10 @@ func traits(p *Population) map[string]bool {
 		"where":       strings.Contains(p.File, "where: "),
 		"if_missing":  strings.Contains(p.File, "if_missing: "),
 		"rest":        strings.Contains(p.File, "...}"),
+
+		"letter case of a key":    strings.Contains(p.File, ":lower}") || strings.Contains(p.File, ":upper}"),
+		"letter case of all keys": strings.Contains(p.File, "case: "),
+		"padded number":           strings.Contains(p.File, ":03}"),
 	}
 	writers := map[*rules.Entity]map[string]*rules.Rule{}
 	for _, r := range p.Set.Rules {

@@ -28,8 +28,8 @@ type keyAttribute struct {
 
 // keyPart is a literal, or the variable at a place in kind.variables.
 type keyPart struct {
-	literal  string
-	variable int // -1 for a literal
+	part
+	at int // of the variable; -1 for a literal
 }
 
 type variable struct {
@@ -51,11 +51,11 @@ func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) 
 		key := keyAttribute{name: name, number: p.keyKind(i) == change.KindNumber}
 		for _, part := range templates[i] {
 			if part.variable == "" {
-				key.parts = append(key.parts, keyPart{part.literal, -1})
+				key.parts = append(key.parts, keyPart{part, -1})
 				continue
 			}
-			texts := v.keyTexts(part.variable, key.number, part.rest)
-			key.parts = append(key.parts, keyPart{"", k.variable(part.variable, texts)})
+			texts := v.keyTexts(part.variable, key.number || part.width > 0, part.rest)
+			key.parts = append(key.parts, keyPart{part, k.variable(part.variable, texts)})
 		}
 		k.keys = append(k.keys, key)
 	}
@@ -65,7 +65,11 @@ func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) 
 		switch {
 		case k.marked(name), slices.Contains(derived, name):
 		case slices.ContainsFunc(k.variables, func(v variable) bool { return v.name == name }):
-			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, 10)}) // it hides the variable
+			odds := 10
+			if v.of(name).inCase { // it tells the letters that the key does not
+				odds = 50
+			}
+			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, odds)}) // it hides the variable
 		default:
 			k.slots = append(k.slots, slot{name, v.pool(name)})
 		}
@@ -187,10 +191,10 @@ func (k *kind) drawKey(r *rand.Rand, it change.Item, short bool) bool {
 	for i, key := range k.keys {
 		text := ""
 		for _, p := range key.parts {
-			if p.variable < 0 {
+			if p.at < 0 {
 				text += p.literal
 			} else {
-				text += values[p.variable]
+				text += p.held(values[p.at])
 			}
 		}
 		if key.number {

@@ -11,6 +11,7 @@ type layout struct {
 	keys   []string
 	repeat bool // a constant sort key may hold the variable once more
 	rest   bool // the last variable may take the rest of the key
+	number bool // one of the keys is a number
 	// templates gives one template for each key attribute. home is the noun of
 	// the first variable, in whose collection the entity lives; tag is the
 	// entity's own word, which no other shape has.
@@ -25,8 +26,8 @@ var layouts = []struct {
 	{6, layout{keys: []string{"pk", "sk"}, repeat: true, rest: true, templates: inCollections}},
 	{3, layout{keys: []string{"PK", "SK"}, repeat: true, rest: true, templates: inCollections}},
 	{3, layout{keys: []string{"pk"}, rest: true, templates: withoutSortKey}},
-	{2, layout{keys: []string{"pk", "n"}, templates: numberedInside}},
-	{2, layout{keys: []string{"id", "sk"}, rest: true, templates: numberedOutside}},
+	{2, layout{keys: []string{"pk", "n"}, number: true, templates: numberedInside}},
+	{2, layout{keys: []string{"id", "sk"}, rest: true, number: true, templates: numberedOutside}},
 }
 
 func drawLayout(r *rand.Rand) layout {

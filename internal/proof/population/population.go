@@ -51,7 +51,7 @@ func newPopulation(name, src string, kinds []rules.Kind, w *wild) (*Population, 
 	templates := make([][][]part, len(set.Entities))
 	for i, e := range set.Entities {
 		for _, key := range p.keyNames() {
-			templates[i] = append(templates[i], parts(f.templates[e.Name][key]))
+			templates[i] = append(templates[i], f.parts(f.templates[e.Name][key]))
 		}
 	}
 	p.setKeyKinds(templates)
@@ -59,6 +59,7 @@ func newPopulation(name, src string, kinds []rules.Kind, w *wild) (*Population, 
 		return nil, fmt.Errorf("checking the keys of %s: %w", name, err)
 	}
 	v := newVocabulary(f, p.ids(templates), p.counted(templates))
+	v.inCases(templates)
 	v.goWild(w, p.rooms(templates))
 	for i, e := range set.Entities {
 		k := newKind(p, e, templates[i], v)
@@ -118,9 +119,14 @@ func (p *Population) ids(templates [][][]part) []string {
 	return names
 }
 
-// counted lists the variables that are number keys somewhere.
+// counted lists the variables that are number keys, or padded numbers, somewhere.
 func (p *Population) counted(templates [][][]part) []string {
 	var names []string
+	for _, part := range slices.Concat(slices.Concat(templates...)...) {
+		if part.width > 0 {
+			names = append(names, part.variable)
+		}
+	}
 	for i := range p.keyNames() {
 		for _, entity := range templates {
 			if p.keyKind(i) == change.KindNumber {

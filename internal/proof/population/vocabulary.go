@@ -27,6 +27,7 @@ type meaning struct {
 	amount   bool // they are summed, or sums
 	whole    bool // they are padded: mostly whole numbers from 0 up
 	flag     bool // they are conditions by themselves
+	inCase   bool // some key holds them in one letter case
 	literals []change.Value
 
 	ids, numbers [2]string // the usual ones; drawn once
@@ -169,6 +170,15 @@ func readsOf(text string) []string {
 	return program.Reads()
 }
 
+// inCases notes the variables that keys hold in one letter case.
+func (v *vocabulary) inCases(templates [][][]part) {
+	for _, part := range slices.Concat(slices.Concat(templates...)...) {
+		if part.variable != "" {
+			v.of(part.variable).inCase = v.of(part.variable).inCase || part.in != ""
+		}
+	}
+}
+
 // goWild has values drawn at the edges of what DynamoDB holds.
 func (v *vocabulary) goWild(w *wild, rooms map[string][]int) {
 	v.wild, v.rooms = w, map[string][]int{}
@@ -228,6 +238,9 @@ func (v *vocabulary) pool(name string) pool {
 			p.usual = append(p.usual, text(value))
 		}
 		p.usual = append(p.usual, change.Number("5"))
+		if m.inCase {
+			p.usual = append(p.usual, text(strings.ToUpper(p.usual[0].Text())), text(strings.ToUpper(p.usual[1].Text())))
+		}
 		p.odd = append(p.odd, text(p.usual[0].Text()+"#x"), change.Bool(true))
 		if m.counted {
 			p.usual = append(p.usual, change.Number(m.numbers[0]), text("2.0"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // existence stands for an entity's items as such, where an attribute could stand.
@@ -33,11 +34,7 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		joined = &child
 		child = attributesOf(r.Target.Equals)
 	}
-	for _, from := range r.Join.used() {
-		if from.IsAttribute() {
-			*joined = append(*joined, from.Attribute)
-		}
-	}
+	*joined = append(*joined, r.joinReads()...)
 	source = append(source, attributesOf(r.Source.Equals)...)
 	for _, w := range r.Writes {
 		if w.From.Given() {
@@ -53,6 +50,35 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		}
 	}
 	return c.withoutKeys(source), c.withoutKeys(child)
+}
+
+// joinReads lists the attributes of this side that say which item of the other side is meant.
+func (r *Rule) joinReads() (names []string) {
+	theirs, ours := r.sides()
+	add := func(from, to Ref) { // to is where the other side has the value
+		switch {
+		case from.IsAttribute():
+			names = append(names, from.Attribute)
+		case from.IsVariable() && ours.caseOf(from) != theirs.caseOf(to): // in what letters the key does not tell
+			names = append(names, ours.Shape.Variables[from.Slot])
+		}
+	}
+	if r.Join.ByUnique {
+		add(r.Join.Unique, theirs.Unique)
+		return names
+	}
+	for slot, from := range r.Join.Fill {
+		add(from, Ref{Slot: slot})
+	}
+	return names
+}
+
+// caseOf is the letter case in which the entity's items have a value.
+func (e *Entity) caseOf(r Ref) templates.Case {
+	if r.IsVariable() {
+		return e.Shape.Formats[r.Slot].Case
+	}
+	return templates.AsIs
 }
 
 func attributesOf(equals []Equals) []string {

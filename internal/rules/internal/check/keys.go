@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
-	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // otherKeyNames reports a file whose entities all have the same keys, and the
@@ -62,7 +61,7 @@ func (c *checker) templates(e *Entity) {
 			e.broken = true
 			continue
 		}
-		t, bad := templates.Parse(w.Text, &e.Shape.Variables)
+		t, bad := e.Shape.Parse(w.Text, c.file.Table.Case)
 		if bad != nil {
 			c.Add(c.Locate(w.Node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
 			e.broken = true

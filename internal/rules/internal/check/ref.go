@@ -32,10 +32,3 @@ type Join struct {
 	Unique   Ref
 	ByUnique bool
 }
-
-func (j *Join) used() []Ref {
-	if j.ByUnique {
-		return []Ref{j.Unique}
-	}
-	return j.Fill
-}

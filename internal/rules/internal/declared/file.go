@@ -2,7 +2,10 @@
 // they hold, and nothing of how they hang together. It asks each kind of rule for its keys.
 package declared
 
-import "github.com/dynamill/dynamill/internal/rules/internal/document"
+import (
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
+)
 
 // Bounds of a rule file.
 const (
@@ -31,6 +34,7 @@ type (
 	Table struct {
 		Name, TypeAttribute Word
 		Keys                []Word // one or two; none if they could not be read
+		Case                templates.Case
 	}
 	// Entity is one entity.
 	Entity struct {

@@ -110,6 +110,7 @@ func (p Parser) table(n *document.Node, t *Table) {
 	p.fields(n, "table", "table.unknown_field", map[string]func(document.Field){
 		"name": func(f document.Field) { t.Name = p.word(f.Value, "the table's name") },
 		"type": func(f document.Field) { t.TypeAttribute = p.name(p.word(f.Value, "the type attribute")) },
+		"case": func(f document.Field) { t.Case = p.keyCase(f.Value) },
 		"keys": func(f document.Field) {
 			keys = true
 			t.Keys = p.names(f.Value, "a key")
@@ -126,6 +127,17 @@ func (p Parser) table(n *document.Node, t *Table) {
 	if !keys && n.Kind == document.MappingNode && !hasField(n, "keys") {
 		p.Add(n.Place, "table.keys", "write `keys: [pk, sk]` with the names of the table's own key attributes", "table does not name its keys")
 	}
+}
+
+// keyCase reads the letter case of the table's keys.
+func (p Parser) keyCase(n *document.Node) templates.Case {
+	w := p.word(n, "the case of the table's keys")
+	c, ok := templates.CaseOf(w.Text)
+	if w.Given() && !ok {
+		p.Add(w.At, "table.case", "write `case: lower` or `case: upper`; without it, keys hold texts as they are",
+			"%q is no letter case of keys", w.Text)
+	}
+	return c
 }
 
 func (p Parser) entities(n *document.Node, f *File) {

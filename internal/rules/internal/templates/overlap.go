@@ -6,20 +6,31 @@ import (
 )
 
 // piece is one step of a template as an automaton: a byte, or one that a variable takes. A variable is two
-// pieces: its first byte, and any number of more.
+// pieces: its first byte, and any number of more. A padded number is a piece for each digit.
 type piece struct {
 	literal              byte
 	variable, rest, more bool
+	digit                bool
+	in                   Case
 }
 
 func (t *Template) pieces() []piece {
 	var ts []piece
 	for _, p := range t.parts {
-		if p.slot != literalPart {
-			ts = append(ts, piece{variable: true, rest: p.rest}, piece{variable: true, rest: p.rest, more: true})
-		}
-		for i := range len(p.literal) {
-			ts = append(ts, piece{literal: p.literal[i]})
+		one := piece{variable: true, rest: p.rest, in: p.format.Case}
+		switch {
+		case p.slot == literalPart:
+			for i := range len(p.literal) {
+				ts = append(ts, piece{literal: p.literal[i]})
+			}
+		case p.format.Width > 0:
+			for range p.format.Width {
+				ts = append(ts, piece{variable: true, digit: true})
+			}
+		default:
+			ts = append(ts, one)
+			one.more = true
+			ts = append(ts, one)
 		}
 	}
 	return ts
@@ -85,11 +96,31 @@ func moves(ts []piece, i int) []move {
 func meet(a, b piece) (byte, bool) {
 	switch {
 	case a.variable && b.variable:
-		return 'x', true
+		for _, char := range []byte("xX1") {
+			if a.takes(char) && b.takes(char) {
+				return char, true
+			}
+		}
+		return 0, false
 	case a.variable:
-		return b.literal, b.literal != '#' || a.rest
+		return b.literal, a.takes(b.literal)
 	case b.variable:
-		return a.literal, a.literal != '#' || b.rest
+		return a.literal, b.takes(a.literal)
 	}
 	return a.literal, a.literal == b.literal
+}
+
+// takes reports whether a variable may have a byte.
+func (p piece) takes(char byte) bool {
+	switch {
+	case p.digit:
+		return char >= '0' && char <= '9'
+	case char == '#':
+		return p.rest
+	case p.in == Lower:
+		return char < 'A' || char > 'Z'
+	case p.in == Upper:
+		return char < 'a' || char > 'z'
+	}
+	return true
 }

@@ -31,6 +31,7 @@ type Shape struct {
 	Partition, Sort Template
 	HasSort         bool
 	Variables       []string // by slot
+	Formats         []Format // of the variables, by slot
 	Kinds           *KeyKinds
 }
 

@@ -23,6 +23,7 @@ type part struct {
 	literal string
 	slot    int
 	rest    bool // a last variable that takes what is left, # included
+	format  Format
 }
 
 // Template is the compiled form of one key attribute's text, such as
@@ -38,9 +39,10 @@ type Fault struct {
 	Code, Message, Hint string
 }
 
-// Parse reads text. Variables get slots in *variables, by name, which it extends: the templates of an entity share them.
-// A placeholder of another tool is a constant here; the checker refuses it before.
-func Parse(text string, variables *[]string) (Template, *Fault) {
+// Parse reads a template of the shape. Variables get slots by name: the templates of a shape share them. Its constants, and the
+// variables that say nothing else, are in the given case. A placeholder of another tool is a constant here; the checker
+// refuses it before.
+func (sh *Shape) Parse(text string, in Case) (Template, *Fault) {
 	t := Template{Text: text}
 	if text == "" {
 		return t, &Fault{Code: "template.empty", Message: "a key template cannot be empty: DynamoDB stores no empty keys"}
@@ -52,7 +54,7 @@ func Parse(text string, variables *[]string) (Template, *Fault) {
 	var literal []byte
 	flush := func() {
 		if len(literal) > 0 {
-			t.parts = append(t.parts, part{literal: string(literal), slot: literalPart})
+			t.parts = append(t.parts, part{literal: in.Of(string(literal)), slot: literalPart})
 			literal = nil
 		}
 	}
@@ -69,7 +71,7 @@ func Parse(text string, variables *[]string) (Template, *Fault) {
 				return t, &Fault{Offset: at, Length: len(text) - at, Code: "template.unclosed",
 					Message: fmt.Sprintf("the variable that begins here has no closing }: %q", text[at:])}
 			}
-			if err := t.addVariable(text, at, end+1, variables); err != nil {
+			if err := sh.addVariable(&t, text, at, end+1, in); err != nil {
 				return t, err
 			}
 			at += end + 1
@@ -147,17 +149,25 @@ func isMisplacedBrace(text string, at int, behindVariable bool) bool {
 	return false
 }
 
-// addVariable adds the variable that stands at text[at:at+length], its ${ and } included.
-func (t *Template) addVariable(text string, at, length int, variables *[]string) *Fault {
+// addVariable adds the variable that stands at text[at:at+length], its ${ and } included, to a template.
+func (sh *Shape) addVariable(t *Template, text string, at, length int, in Case) *Fault {
 	inner := text[at+2 : at+length-1]
 	fail := func(code, hint, message string, args ...any) *Fault {
 		return &Fault{Offset: at, Length: length, Code: code, Message: fmt.Sprintf(message, args...), Hint: hint}
 	}
 	inner, rest := strings.CutSuffix(inner, "...")
 	name, behind, ok := cutName(inner)
-	if !ok || behind != "" {
+	formatText, formatted := strings.CutPrefix(behind, ":")
+	if !ok || behind != "" && !formatted {
 		return fail("template.variable", "write ${userId}; a name of more than letters, digits and _ stands in backquotes: ${`user-id`}",
 			"%q is not a variable's name", inner)
+	}
+	format := Format{Case: in}
+	if formatted {
+		if format, ok = parseFormat(formatText); !ok || format.Width > 0 && rest {
+			return fail("template.format", fmt.Sprintf("write ${%[1]s:010} for a number of 10 digits (38 at most), ${%[1]s:lower} or ${%[1]s:upper}",
+				NameText(name)), "%q does not say how a key holds %s", behind, name)
+		}
 	}
 	if rest && at+length < len(text) {
 		return fail("template.rest", "move it to the end, or drop the dots",
@@ -167,21 +177,34 @@ func (t *Template) addVariable(text string, at, length int, variables *[]string)
 		return fail("template.adjacent", "put a # between them",
 			"${%s} follows another variable at once, so nobody can tell where one ends", name)
 	}
-	slot := slices.Index(*variables, name)
+	slot := slices.Index(sh.Variables, name)
 	if slot < 0 {
-		if len(*variables) == VariablesMax {
+		if len(sh.Variables) == VariablesMax {
 			return fail("template.variables", "", "a key has at most %d variables", VariablesMax)
 		}
-		slot = len(*variables)
-		*variables = append(*variables, name)
+		slot = len(sh.Variables)
+		sh.Variables, sh.Formats = append(sh.Variables, name), append(sh.Formats, format)
 	}
-	t.parts = append(t.parts, part{slot: slot, rest: rest})
+	if sh.Formats[slot] != format {
+		return fail("template.format", "write it alike in both places", "the key holds %s in two ways: %s and %s", name,
+			sh.variableText(slot), "${"+NameText(name)+format.String()+"}")
+	}
+	t.parts = append(t.parts, part{slot: slot, rest: rest, format: format})
 	return nil
 }
 
-// Meaning is one text for all templates of one meaning, however they are escaped: only the braces of constants have a
-// backslash in it, so that no constant reads as a variable.
-func (t *Template) Meaning(variables []string) string {
+// variableText is a variable as a template has it.
+func (sh *Shape) variableText(slot int) string {
+	return "${" + NameText(sh.Variables[slot]) + sh.Formats[slot].String() + "}"
+}
+
+// Meanings are one text for all templates of one meaning, however they are escaped: only the braces of constants have a
+// backslash in them, so that no constant reads as a variable.
+func (sh *Shape) Meanings() (partition, sort string) {
+	return sh.meaning(&sh.Partition), sh.meaning(&sh.Sort)
+}
+
+func (sh *Shape) meaning(t *Template) string {
 	var b strings.Builder
 	braces := strings.NewReplacer("{", `\{`, "}", `\}`)
 	for _, p := range t.parts {
@@ -189,9 +212,9 @@ func (t *Template) Meaning(variables []string) string {
 		case p.slot == literalPart:
 			b.WriteString(braces.Replace(p.literal))
 		case p.rest:
-			b.WriteString("${" + NameText(variables[p.slot]) + "...}")
+			b.WriteString(strings.TrimSuffix(sh.variableText(p.slot), "}") + "...}")
 		default:
-			b.WriteString("${" + NameText(variables[p.slot]) + "}")
+			b.WriteString(sh.variableText(p.slot))
 		}
 	}
 	return b.String()
@@ -211,7 +234,7 @@ func IsName(s string) bool { return namePattern.MatchString(s) }
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Match parses text. It binds free variables (those whose value is "") and
-// requires bound ones to agree. It allocates nothing: values are parts of text.
+// requires bound ones to agree. It allocates nothing: values are parts of text. A padded number has no zeros before it.
 func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -226,8 +249,8 @@ func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 		if end < 1 {
 			return false
 		}
-		value := text[:end]
-		if !p.rest && strings.IndexByte(value, '#') >= 0 {
+		value, ok := p.format.read(text[:end])
+		if !ok || !p.rest && strings.IndexByte(value, '#') >= 0 {
 			return false
 		}
 		if bound := vars[p.slot]; bound != "" && bound != value {
@@ -245,6 +268,9 @@ func (t *Template) valueEnd(i int, text string) int {
 	if text == "" {
 		return -1
 	}
+	if width := t.parts[i].format.Width; width > 0 && width <= len(text) {
+		return width
+	}
 	switch len(t.parts) - i {
 	case 1:
 		return len(text)
@@ -258,8 +284,8 @@ func (t *Template) valueEnd(i int, text string) int {
 	return next + 1
 }
 
-// Render writes the values into the template. ok is false if one of them is
-// missing; text is then the longest prefix that is determined.
+// Render writes the values, which are in the variables' formats, into the template. ok is false if one of them is missing, or
+// is a number of more digits than its width; text is then the longest prefix that is determined.
 func (t *Template) Render(vars *[VariablesMax]string) (text string, ok bool) {
 	if len(t.parts) == 1 && t.parts[0].slot == literalPart {
 		return t.parts[0].literal, true
@@ -270,10 +296,11 @@ func (t *Template) Render(vars *[VariablesMax]string) (text string, ok bool) {
 			b.WriteString(p.literal)
 			continue
 		}
-		if vars[p.slot] == "" {
+		value, ok := p.format.write(vars[p.slot])
+		if vars[p.slot] == "" || !ok {
 			return b.String(), false
 		}
-		b.WriteString(vars[p.slot])
+		b.WriteString(value)
 	}
 	return b.String(), true
 }
@@ -281,7 +308,7 @@ func (t *Template) Render(vars *[VariablesMax]string) (text string, ok bool) {
 // Single returns the slot of the one variable that is the whole template, which is what a
 // number key needs. It reports false of any other template.
 func (t *Template) Single() (slot int, ok bool) {
-	if len(t.parts) != 1 || t.parts[0].slot == literalPart {
+	if len(t.parts) != 1 || t.parts[0].slot == literalPart || t.parts[0].format.Width > 0 {
 		return 0, false
 	}
 	return t.parts[0].slot, true

@@ -64,7 +64,7 @@ func TestPlaceholdersAreToldFromConstants(t *testing.T) {
 			t.Errorf("%q is corrected to %q, certain %t; want %q, %t", tt.template, got, found[0].Certain, tt.corrected, tt.certain)
 		}
 		kept := KeptAsText(tt.template, true)
-		parsed, err := Parse(kept, &[]string{})
+		parsed, err := new(Shape).Parse(kept, AsIs)
 		if err != nil || len(Placeholders(kept)) > 0 {
 			t.Errorf("%q, which should keep %q, is refused", kept, tt.template)
 		} else if fixed := parsed.Fixed(); !strings.Contains(tt.template, "${") &&
@@ -78,14 +78,15 @@ func TestPlaceholdersAreToldFromConstants(t *testing.T) {
 // fingerprints of such rules do not depend on the version.
 func TestTemplatesOfOneMeaningHaveOneText(t *testing.T) {
 	meaning := func(text string) string {
-		var variables []string
-		parsed, err := Parse(text, &variables)
-		if err != nil {
+		var sh Shape
+		var err *Fault
+		if sh.Partition, err = sh.Parse(text, AsIs); err != nil {
 			t.Fatal(text, err.Message)
 		}
-		return parsed.Meaning(variables)
+		meaning, _ := sh.Meanings()
+		return meaning
 	}
-	for _, text := range []string{"USER#${userId}", "a${x...}", "100%", `a\b`, "$service_${x}#:y", "<a>"} {
+	for _, text := range []string{"USER#${userId}", "a${x...}", "100%", `a\b`, "$service_${x}#:y", "<a>", "${x:010}#${y:lower}#${`a b`:upper...}"} {
 		if got := meaning(text); got != text {
 			t.Errorf("%q means %q", text, got)
 		}

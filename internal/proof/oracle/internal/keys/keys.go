@@ -2,7 +2,9 @@
 package keys
 
 import (
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -18,6 +20,7 @@ const (
 // Shape is what the keys of an entity look like.
 type Shape struct {
 	Names     []string // of the variables, in the order in which they first stand
+	forms     map[string]form
 	templates [2][]piece
 	kinds     [2]change.Kind // of the table's keys; absent for no sort key
 }
@@ -26,13 +29,28 @@ type Shape struct {
 type piece struct {
 	constant, variable string
 	rest               bool // the variable takes what is left of the key
+	form               form
 }
 
-// NewShape reads an entity's two templates; the second is "" for a table without a sort key.
-func NewShape(partition, sort string, kinds [2]change.Kind) *Shape {
-	s := &Shape{kinds: kinds}
+// form is how a key holds a value: "lower", "upper", or a number padded to a width.
+type form struct {
+	in    string
+	width int
+}
+
+// NewShape reads an entity's two templates; the second is "" for a table without a sort key. in is the table's case.
+func NewShape(partition, sort, in string, kinds [2]change.Kind) *Shape {
+	s := &Shape{kinds: kinds, forms: map[string]form{}}
 	for i, text := range []string{partition, sort} {
 		s.templates[i] = pieces(text)
+		for k := range s.templates[i] {
+			p := &s.templates[i][k]
+			if p.form == (form{}) {
+				p.form.in = in
+			}
+			p.constant = fold(p.constant, p.form.in)
+			s.forms[p.variable] = p.form
+		}
 		for _, p := range s.templates[i] {
 			if p.variable != "" && !slices.Contains(s.Names, p.variable) {
 				s.Names = append(s.Names, p.variable)
@@ -62,8 +80,16 @@ func pieces(text string) []piece {
 			}
 			behind := inner[1+strings.Index(inner, "}"):]
 			inner = text[2 : len(text)-len(behind)-1]
-			name, rest := strings.CutSuffix(inner, "...")
-			all, text = append(all, piece{variable: strings.Trim(name, "`"), rest: rest}), behind
+			inner, rest := strings.CutSuffix(inner, "...")
+			p := piece{rest: rest}
+			if at := strings.LastIndexByte(inner, ':'); at > strings.LastIndexByte(inner, '`') {
+				p.form.in, inner = inner[at+1:], inner[:at]
+				if width, err := strconv.Atoi(p.form.in); err == nil {
+					p.form = form{width: width}
+				}
+			}
+			p.variable = strings.Trim(inner, "`")
+			all, text = append(all, p), behind
 		default:
 			constant, text = constant+text[:1], text[1:]
 		}
@@ -95,7 +121,10 @@ func read(template []piece, text string, values map[string]string) bool {
 		if end < 1 || !p.rest && strings.Contains(text[:end], "#") {
 			return false
 		}
-		value := text[:end]
+		value, ok := p.form.read(text[:end])
+		if !ok {
+			return false
+		}
 		if known, twice := values[p.variable]; twice && known != value {
 			return false
 		}
@@ -104,9 +133,57 @@ func read(template []piece, text string, values map[string]string) bool {
 	return text == ""
 }
 
+// fold writes a text in a case.
+func fold(text, in string) string {
+	switch in {
+	case "lower":
+		return strings.ToLower(text)
+	case "upper":
+		return strings.ToUpper(text)
+	}
+	return text
+}
+
+// read returns the value of which a key holds this text.
+func (f form) read(text string) (string, bool) {
+	if f.width == 0 {
+		return text, fold(text, f.in) == text
+	}
+	number, ok := new(big.Int).SetString(text, 10)
+	if !ok || len(text) != f.width || text[0] == '-' || text[0] == '+' {
+		return "", false
+	}
+	return number.String(), true
+}
+
+// Form is a value as a key holds it, but for zeros before a number. bad is the code of what is parked if no key can.
+func (s *Shape) Form(variable, value string) (text, bad string) {
+	f := s.forms[variable]
+	if f.width == 0 {
+		return fold(value, f.in), ""
+	}
+	number, err := decimal.Parse(value)
+	if err != nil {
+		return "", "value.type"
+	}
+	whole, ok := new(big.Int).SetString(number.String(), 10)
+	if !ok || whole.Sign() < 0 || len(whole.String()) > f.width {
+		return "", "number.width"
+	}
+	return whole.String(), ""
+}
+
+// Case is in which letters keys hold a variable; "" if as it is.
+func (s *Shape) Case(variable string) string { return s.forms[variable].in }
+
+// IsPadded reports whether keys hold a variable as a padded number.
+func (s *Shape) IsPadded(variable string) bool { return s.forms[variable].width > 0 }
+
 // end says where the value at the beginning of text ends: before the constant that is next. The last constant stands at the end.
-func (piece) end(behind []piece, text string) int {
+func (p piece) end(behind []piece, text string) int {
 	switch {
+	case p.form.width > 0 && p.form.width <= len(text):
+		return p.form.width
 	case len(behind) == 0:
 		return len(text)
 	case len(behind) == 1:
@@ -129,6 +206,13 @@ func (s *Shape) Write(values map[string]string) (key change.Key, bad string) {
 		}
 		values[template[0].variable] = number.String()
 	}
+	for _, name := range s.Names {
+		text, bad := s.Form(name, values[name])
+		if bad != "" {
+			return change.Key{}, bad
+		}
+		values[name] = text
+	}
 	key = change.Key{Partition: write(s.templates[0], values), Sort: write(s.templates[1], values)}
 	if len(key.Partition) > partitionMax || len(key.Sort) > sortMax {
 		return change.Key{}, "key.too_long"
@@ -146,7 +230,8 @@ func (s *Shape) Write(values map[string]string) (key change.Key, bad string) {
 func write(template []piece, values map[string]string) string {
 	text := ""
 	for _, p := range template {
-		text += p.constant + values[p.variable]
+		value := values[p.variable]
+		text += p.constant + strings.Repeat("0", max(0, p.form.width-len(value))) + value
 	}
 	return text
 }

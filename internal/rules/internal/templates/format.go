@@ -1,0 +1,117 @@
+package templates
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// Format says how a key holds the value of a variable.
+type Format struct {
+	Width int // of a number, padded to so many digits with zeros; 0: the text as it is
+	Case  Case
+}
+
+// Case is the letter case in which keys hold texts.
+type Case uint8
+
+// The cases.
+const (
+	AsIs Case = iota
+	Lower
+	Upper
+)
+
+// cases are the words for them in a rule file.
+var cases = map[string]Case{"lower": Lower, "upper": Upper}
+
+// CaseOf reads the word for a case.
+func CaseOf(word string) (Case, bool) {
+	c, ok := cases[word]
+	return c, ok
+}
+
+// Of returns a text in the case.
+func (c Case) Of(text string) string {
+	switch c {
+	case Lower:
+		return strings.ToLower(text)
+	case Upper:
+		return strings.ToUpper(text)
+	}
+	return text
+}
+
+// String is the word for the case in a rule file; "" for none.
+func (c Case) String() string { return [...]string{"", "lower", "upper"}[c] }
+
+// isOf reports whether a text is in the case. It allocates nothing for plain letters.
+func (c Case) isOf(text string) bool {
+	if c == AsIs {
+		return true
+	}
+	for i := range len(text) {
+		if c == Lower && text[i] >= 'A' && text[i] <= 'Z' || c == Upper && text[i] >= 'a' && text[i] <= 'z' {
+			return false
+		}
+	}
+	return c.Of(text) == text
+}
+
+// IsLike reports whether keys of either format hold a value by one text, but for zeros before it.
+func (f Format) IsLike(other Format) bool {
+	return f.Case == other.Case && (f.Width > 0) == (other.Width > 0)
+}
+
+// String is how a template says the format, behind the variable's name.
+func (f Format) String() string {
+	switch {
+	case f.Width > 0:
+		return fmt.Sprintf(":0%d", f.Width)
+	case f.Case != AsIs:
+		return ":" + f.Case.String()
+	}
+	return ""
+}
+
+// parseFormat reads what follows the colon.
+func parseFormat(text string) (Format, bool) {
+	if c, ok := CaseOf(text); ok {
+		return Format{Case: c}, true
+	}
+	if len(text) < 2 || len(text) > 3 || text[0] != '0' || text[1] == '0' {
+		return Format{}, false
+	}
+	width, err := strconv.Atoi(text[1:])
+	return Format{Width: width}, err == nil && width <= decimal.DigitsMax
+}
+
+// read returns the value of a variable of which a key holds a text; false if no key holds such a text.
+func (f Format) read(text string) (string, bool) {
+	if f.Width == 0 {
+		return text, f.Case.isOf(text)
+	}
+	if len(text) != f.Width {
+		return "", false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return "", false
+		}
+	}
+	zeros := 0
+	for zeros < len(text)-1 && text[zeros] == '0' {
+		zeros++
+	}
+	return text[zeros:], true
+}
+
+// write returns the text that a key holds of a value; false if it holds none.
+func (f Format) write(value string) (string, bool) {
+	if len(value) >= f.Width {
+		return value, f.Width == 0 || len(value) == f.Width
+	}
+	return strings.Repeat("0", f.Width-len(value)) + value, true
+}
