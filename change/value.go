@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"maps"
 	"slices"
 	"strings"
@@ -126,40 +125,40 @@ const digestLength = 16
 
 // Digest returns a short fingerprint of the values in their order. Equal values have equal digests.
 func Digest(vs ...Value) string {
-	h := sha256.New()
+	var room [digestRoom]byte
+	text := room[:0]
 	for _, v := range vs {
-		v.hashInto(h)
+		text = v.appendTo(text)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:digestLength]
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:digestLength/2])
 }
 
-func (v Value) hashInto(h hash.Hash) {
+// digestRoom holds the bytes of most values that are digested.
+const digestRoom = 512
+
+// appendTo appends bytes that no other value has.
+func (v Value) appendTo(text []byte) []byte {
 	flag := byte(0)
 	if v.boolean {
 		flag = 1
 	}
-	h.Write([]byte{byte(v.kind), flag})
-	hashText(h, v.text)
+	text = appendText(append(text, byte(v.kind), flag), v.text)
 	list := v.list
 	if v.isSet() {
 		list = sorted(list)
 	}
-	hashCount(h, len(list))
+	text = binary.BigEndian.AppendUint64(text, uint64(len(list)))
 	for _, m := range list {
-		m.hashInto(h)
+		text = m.appendTo(text)
 	}
-	hashCount(h, len(v.fields))
+	text = binary.BigEndian.AppendUint64(text, uint64(len(v.fields)))
 	for _, name := range slices.Sorted(maps.Keys(v.fields)) {
-		hashText(h, name)
-		v.fields[name].hashInto(h)
+		text = v.fields[name].appendTo(appendText(text, name))
 	}
+	return text
 }
 
-func hashText(h hash.Hash, s string) {
-	hashCount(h, len(s))
-	h.Write([]byte(s))
-}
-
-func hashCount(h hash.Hash, n int) {
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+func appendText(text []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint64(text, uint64(len(s))), s...)
 }

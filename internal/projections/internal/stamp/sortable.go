@@ -77,6 +77,7 @@ func cutNumber(text string) (n uint64, rest string, ok bool) {
 const (
 	decimalsInGroup = 9
 	digitsInGroup   = 5
+	decimalsEnd     = 1e9 // above every group
 )
 
 // appendSequence appends a sequence number without leading zeros as a text that sorts as it compares.
@@ -91,6 +92,29 @@ func appendSequence(text []byte, decimals string) []byte {
 		text = appendDigits(text, n, digitsInGroup)
 	}
 	return text
+}
+
+// plainGroupsMax is how many whole groups a sequence number surely can have: change.NewPosition takes 40 decimals.
+const plainGroupsMax = 3
+
+// skipPlainSequence reads over what appendSequence wrote, but not over every number.
+func skipPlainSequence(text string) (rest string, ok bool) {
+	if text == "" {
+		return "", false
+	}
+	length := strings.IndexByte(digits, text[0])
+	if length <= 0 || len(text) <= length {
+		return "", false
+	}
+	groups := (length - 1) / digitsInGroup
+	end := 1 + length - groups*digitsInGroup
+	n, ok := readDigits(text[1:end])
+	ok = ok && lengthOf(n) == end-1 && n < decimalsEnd && groups <= plainGroupsMax
+	for ; ok && end <= length; end += digitsInGroup {
+		n, ok = readDigits(text[end : end+digitsInGroup])
+		ok = ok && n < decimalsEnd
+	}
+	return text[1+length:], ok
 }
 
 // cutSequence reads what appendSequence wrote, or more than that: ParseVersion compares what it read.

@@ -97,6 +97,19 @@ func (p Parts) version() Version {
 	return v
 }
 
+// skipPlain reads over a position at the beginning of a text, if it is of the form that nearly all have: by the time of a stream, written
+// as VersionAt does. Every record of a child that the engine wrote has two of them, which only have to be compared.
+func skipPlain(text string) (rest string, ok bool) {
+	epoch, rest, ok := cutNumber(text)
+	if !ok || epoch > EpochMax || len(rest) < timeDigits {
+		return "", false
+	}
+	if ms, ok := readDigits(rest[:timeDigits]); !ok || ms < timeMin || ms >= timeBeyond {
+		return "", false
+	}
+	return skipPlainSequence(rest[timeDigits:])
+}
+
 // cutVersion reads epoch and place at the beginning of a text. It does not check that VersionAt or VersionOf wrote it: ParseVersion does.
 func cutVersion(text string) (p Parts, rest string, ok bool) {
 	epoch, rest, ok := cutNumber(text)
@@ -227,7 +240,11 @@ func (v Version) NextRederived() Version {
 
 // inStamp is v as a stamp holds it, where the number of times always stands.
 func (v Version) inStamp() string {
-	if _, rest, ok := cutVersion(string(v)); ok && rest == "" {
+	rest, ok := skipPlain(string(v))
+	if !ok {
+		_, rest, ok = cutVersion(string(v))
+	}
+	if ok && rest == "" {
 		v = v.Rederived(0)
 	}
 	return string(v)
@@ -235,12 +252,17 @@ func (v Version) inStamp() string {
 
 // cutInStamp reads what inStamp wrote at the beginning of a text.
 func cutInStamp(text string) (v Version, rest string, ok bool) {
-	_, rest, ok = cutVersion(text)
+	rest, plain := skipPlain(text)
+	if ok = plain; !plain {
+		_, rest, ok = cutVersion(text)
+	}
 	v = Version(text[:len(text)-len(rest)])
 	times, rest, timed := cutTimes(rest)
 	if times > 0 {
 		v = v.Rederived(times)
 	}
-	_, readable := ParseVersion(string(v))
-	return v, rest, ok && timed && readable
+	if !plain {
+		_, plain = ParseVersion(string(v))
+	}
+	return v, rest, ok && timed && plain
 }

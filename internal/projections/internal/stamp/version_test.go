@@ -113,6 +113,20 @@ func TestVersionsAndStampsReadBackAsTheyWereWritten(t *testing.T) {
 	})
 }
 
+func TestNoStampHoldsAVersionThatCannotBeRead(t *testing.T) {
+	const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(drawPlace(t, "p", false, true).version(false).Rederived(0) + "digests0")
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			text[rapid.IntRange(0, len(text)-1).Draw(t, "at")] = digits[rapid.IntRange(0, len(digits)-1).Draw(t, "digit")]
+		}
+		s, ok := stamp.Parse(change.String("contexts" + string(text)))
+		if _, readable := stamp.ParseVersion(string(s.Version)); ok && !readable {
+			t.Fatalf("%q has the version %q", text, s.Version)
+		}
+	})
+}
+
 func TestAStampCountsOnlyInItsContext(t *testing.T) {
 	key, other := change.Key{Partition: "G#1", Sort: "M"}, change.Key{Partition: "G#2", Sort: "M"}
 	context := stamp.Context("i1", key, "group")

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,11 @@ type Expression struct {
 
 // NewExpression returns an expression without names and values.
 func NewExpression() *Expression { return &Expression{known: map[string]string{}} }
+
+// Again is the same expression with values of its own, under the same placeholders. It takes no further names.
+func (c *Expression) Again() *Expression {
+	return &Expression{Names: c.Names, Values: maps.Clone(c.Values), known: c.known}
+}
 
 // Name returns the placeholder of an attribute name.
 func (c *Expression) Name(attribute string) string {

@@ -22,29 +22,53 @@ const (
 	statementCharactersMax = 8192
 )
 
-// Statement is an update of an item that exists, in PartiQL; set and remove are parts of its update expression. It reports false if
+// Statement is an update of an item that exists, in PartiQL, without its values.
+type Statement struct {
+	text              string
+	update, condition []string // placeholders of the values, in their order
+	key               []string // names of the key's attributes, whose values stand between those
+}
+
+// Statement writes an update of an item in PartiQL; set and remove are parts of its update expression. It reports false if
 // the text is too long, or if it names an attribute that PartiQL takes for a placeholder.
-func (c *Expression) Statement(table string, key Row, set, remove []string, condition string) (ddb.BatchStatementRequest, bool) {
-	st := ddb.BatchStatementRequest{ReturnValuesOnConditionCheckFailure: AllOld}
+func (c *Expression) Statement(table string, key, set, remove []string, condition string) (Statement, bool) {
+	st := Statement{key: key}
 	var b strings.Builder
 	b.WriteString("UPDATE " + quoted(table))
 	for _, part := range set {
-		b.WriteString(" SET " + c.partiQL(part, &st.Parameters))
+		b.WriteString(" SET " + c.partiQL(part, &st.update))
 	}
 	for _, part := range remove {
-		b.WriteString(" REMOVE " + c.partiQL(part, &st.Parameters))
+		b.WriteString(" REMOVE " + c.partiQL(part, &st.update))
 	}
 	between := " WHERE "
-	for _, name := range slices.Sorted(maps.Keys(key)) {
+	for _, name := range key {
 		b.WriteString(between + quoted(name) + " = ?")
-		st.Parameters = append(st.Parameters, key[name])
 		between = " AND "
 	}
-	b.WriteString(" AND (" + c.partiQL(condition, &st.Parameters) + ")")
-	text := b.String()
-	st.Statement = &text
-	names := slices.AppendSeq(slices.Collect(maps.Keys(key)), maps.Values(c.Names))
-	return st, len(text) <= statementCharactersMax && !slices.ContainsFunc(names, isPlaceholder)
+	b.WriteString(" AND (" + c.partiQL(condition, &st.condition) + ")")
+	st.text = b.String()
+	fits := len(st.text) <= statementCharactersMax && !slices.ContainsFunc(key, isPlaceholder)
+	for _, name := range c.Names {
+		fits = fits && !isPlaceholder(name)
+	}
+	return st, fits
+}
+
+// For is the statement for an item, with the values of placeholders.
+func (st *Statement) For(key Row, values map[string]ddb.AttributeValue) ddb.BatchStatementRequest {
+	request := ddb.BatchStatementRequest{Statement: &st.text, ReturnValuesOnConditionCheckFailure: AllOld}
+	request.Parameters = make([]ddb.AttributeValue, 0, len(st.update)+len(st.key)+len(st.condition))
+	for _, placeholder := range st.update {
+		request.Parameters = append(request.Parameters, values[placeholder])
+	}
+	for _, name := range st.key {
+		request.Parameters = append(request.Parameters, key[name])
+	}
+	for _, placeholder := range st.condition {
+		request.Parameters = append(request.Parameters, values[placeholder])
+	}
+	return request
 }
 
 // isPlaceholder reports whether DynamoDB Local takes a name, even between quotes, for a placeholder that is not defined.
@@ -54,8 +78,8 @@ func isPlaceholder(name string) bool {
 
 var spelledDifferently = regexp.MustCompile(`attribute_(?:not_)?exists\(#n\d+\)|#n\d+|:v\d+`)
 
-// partiQL is an expression in PartiQL: names stand in it, and its values are added to the parameters in their order.
-func (c *Expression) partiQL(expression string, parameters *[]ddb.AttributeValue) string {
+// partiQL is an expression in PartiQL: names stand in it, and the placeholders of its values are added in their order.
+func (c *Expression) partiQL(expression string, placeholders *[]string) string {
 	return spelledDifferently.ReplaceAllStringFunc(expression, func(part string) string {
 		if test, placeholder, ok := strings.Cut(strings.TrimSuffix(part, ")"), "("); ok {
 			if test == "attribute_exists" {
@@ -66,7 +90,7 @@ func (c *Expression) partiQL(expression string, parameters *[]ddb.AttributeValue
 		if strings.HasPrefix(part, "#") {
 			return quoted(c.Names[part])
 		}
-		*parameters = append(*parameters, c.Values[part])
+		*placeholders = append(*placeholders, part)
 		return "?"
 	})
 }

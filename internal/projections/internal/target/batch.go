@@ -1,9 +1,11 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -42,6 +44,42 @@ func (w *Writer) Every(ctx context.Context, n int, f func(ctx context.Context, t
 		return nil
 	})
 	return errs
+}
+
+// Answer is how a write ended, as Sender.Write returns it.
+type Answer struct {
+	Ended   Outcome
+	Current change.Image
+}
+
+// Send sends the writes 0 to n-1, many at the same time and neighbours together. Where there is none (nil), the answer is RaceLost
+// without an item. It begins no more once one has failed.
+func (w *Writer) Send(ctx context.Context, n int, write func(i int) *Write) ([]Answer, error) {
+	answers, failed, slots := make([]Answer, n), atomic.Bool{}, w.Tables.NewSlots()
+	errs := w.Tables.Every(ctx, (n+table.StatementsMax-1)/table.StatementsMax, func(ctx context.Context, number int) (err error) {
+		if failed.Load() {
+			return nil
+		}
+		from := number * table.StatementsMax
+		var all []*waiting
+		for i := from; i < min(from+table.StatementsMax, n); i++ {
+			if t := write(i); t != nil {
+				all = append(all, &waiting{Write: t, number: i, done: make(chan struct{})})
+			} else {
+				answers[i].Ended = RaceLost
+			}
+		}
+		(&batch{Writer: w, slots: slots}).send(ctx, all)
+		for _, one := range all {
+			<-one.done
+			answers[one.number], err = Answer{one.ended, one.current}, cmp.Or(err, one.err)
+		}
+		if err != nil {
+			failed.Store(true)
+		}
+		return err
+	})
+	return answers, cmp.Or(errs...)
 }
 
 // batch is what some neighbours among the calls write.
@@ -153,12 +191,13 @@ func (b *batch) sendStatements(ctx context.Context, some []*waiting) (alone []*w
 	var statements []ddb.BatchStatementRequest
 	var owners []string
 	for _, one := range some {
-		st, fits := one.Statement(b.Tables.Table, b.Tables.ItemKey(one.key), one.set, one.remove, one.Condition)
+		st, fits := one.statement(b.Tables.Reader)
 		if !fits {
 			alone = append(alone, one)
 			continue
 		}
-		sent, statements, owners = append(sent, one), append(statements, st), append(owners, one.Binding.ID)
+		sent, owners = append(sent, one), append(owners, one.Binding.ID)
+		statements = append(statements, st)
 	}
 	if len(statements) == 0 {
 		return alone

@@ -44,10 +44,9 @@ func HoldsText(c *table.Expression, attribute, text string) string {
 	return condition + ")"
 }
 
-// UnstampedOrBelow is the further condition that the stamp is not one of a context, or has a version below v.
-func UnstampedOrBelow(c *table.Expression, attribute, context string, v stamp.Version) string {
-	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v) OR %n < %v)", attribute,
-		attribute, table.Text(context), attribute, table.Text(context+string(v)))
+// UnstampedOrBelow is the further condition that the stamp is not one of a context, or sorts below a text. Both are placeholders.
+func UnstampedOrBelow(c *table.Expression, attribute, context, below string) string {
+	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %s) OR %n < %s)", attribute, attribute, context, attribute, below)
 }
 
 // UnstampedOr is the condition that the stamp is not one of this context, or not higher

@@ -3,7 +3,10 @@ package target
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -26,11 +29,28 @@ type Write struct {
 	Condition string
 
 	set, remove []string
+	text        *text // of all writes of this form
+}
+
+// text is the statement of writes that differ in key and values alone.
+type text struct {
+	once sync.Once
+	table.Statement
+	fits bool
+}
+
+// statement is the write as a statement; false if it fits none.
+func (t *Write) statement(rd *table.Reader) (ddb.BatchStatementRequest, bool) {
+	key := rd.ItemKey(t.key)
+	t.text.once.Do(func() {
+		t.text.Statement, t.text.fits = t.Statement(rd.Table, slices.Sorted(maps.Keys(key)), t.set, t.remove, t.Condition)
+	})
+	return t.text.For(key, t.Values), t.text.fits
 }
 
 // On is a write for a rule of an item that has this key. It changes nothing yet.
 func On(b *plan.Binding, doing string, key change.Key) *Write {
-	return &Write{Expression: table.NewExpression(), Binding: b, doing: doing, key: key}
+	return &Write{Expression: table.NewExpression(), Binding: b, doing: doing, key: key, text: &text{}}
 }
 
 // Put sets an attribute, or removes it if the value is absent.
@@ -40,6 +60,18 @@ func (t *Write) Put(attribute string, v change.Value) {
 		return
 	}
 	t.set = append(t.set, t.Format("%n = %v", attribute, attributes.ToTable(v)))
+}
+
+// PutPlaceholder sets an attribute to the value of a placeholder.
+func (t *Write) PutPlaceholder(attribute, placeholder string) {
+	t.set = append(t.set, t.Format("%n = %s", attribute, placeholder))
+}
+
+// Again is the same write of another item, with values of its own under the same placeholders. Only those may be changed.
+func (t *Write) Again(doing string, key change.Key) *Write {
+	again := *t
+	again.Expression, again.doing, again.key = t.Expression.Again(), doing, key
+	return &again
 }
 
 // Stamp sets the rule's stamp.

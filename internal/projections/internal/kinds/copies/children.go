@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -328,27 +327,6 @@ func (w run) fillChild(ctx context.Context, to target.Sender, ch *childFill, chi
 	ended, _, err := w.writeCopies(ctx, to, pw, ch.Key, child)
 	ch.moved = ended == target.RaceLost && err == nil
 	return err
-}
-
-// writeUnread writes a parent's state on a child that was not read, on condition that it refers to the parent and
-// holds no later state. A child that is refused comes with the refusal.
-func (w run) writeUnread(ctx context.Context, to target.Sender, pw parentWrite, key change.Key) (refers bool, err error) {
-	texts, ok := pw.b.Rule.ParentTexts(key, pw.parent)
-	if !ok { // only its attributes tell
-		return w.writeChild(ctx, to, pw, key, nil)
-	}
-	s := w.stampOf(pw, key)
-	t := pw.on(key, s)
-	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, pw.b.Rule.Target)
-	for _, attribute := range pw.b.Rule.JoinReads {
-		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
-	}
-	t.Condition += target.UnstampedOrBelow(t.Expression, pw.b.Stamp, s.Context, cmp.Or(pw.since, pw.version))
-	ended, current, err := w.sendCopies(ctx, to, t)
-	if ended != target.RaceLost || err != nil {
-		return true, err
-	}
-	return w.writeChild(ctx, to, pw, key, current)
 }
 
 // stampOf is the stamp of a parent's state on a child.

@@ -135,18 +135,30 @@ func (w run) childKeys(b *plan.Binding, rows []table.Row) []change.Key {
 // writeRows writes to children that were read from their collection, or whose references
 // were: those are not read before. It begins no more once one has failed, and prunes references that dangle.
 func (w run) writeRows(ctx context.Context, pw parentWrite, rows []table.Row) (int, error) {
-	write := func(ctx context.Context, to target.Sender, i int, key change.Key) (bool, error) {
-		if pw.b.Rule.Collection {
-			return w.writeChild(ctx, to, pw, key, attributes.ItemFromTable(rows[i]))
+	keys, seen, refers := w.childKeys(pw.b, rows), make([]change.Image, len(rows)), make([]bool, len(rows))
+	var open []int // children that are not written yet
+	if pw.b.Rule.Collection {
+		for i, r := range rows {
+			open, seen[i] = append(open, i), attributes.ItemFromTable(r)
 		}
-		return w.writeUnread(ctx, to, pw, key)
+	} else {
+		answers, err := w.writeUnread(ctx, pw, keys)
+		if err != nil {
+			return 0, err
+		}
+		for i, a := range answers {
+			if seen[i], refers[i] = a.Current, a.Ended != target.RaceLost; !refers[i] {
+				open = append(open, i)
+			}
+		}
 	}
-	keys, refers, failed := w.childKeys(pw.b, rows), make([]bool, len(rows)), atomic.Bool{}
-	errs := w.Targets.Every(ctx, len(rows), func(ctx context.Context, to target.Sender, i int) (err error) {
+	failed := atomic.Bool{}
+	errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) (err error) {
 		if failed.Load() {
 			return nil
 		}
-		if refers[i], err = write(ctx, to, i, keys[i]); err != nil {
+		i = open[i]
+		if refers[i], err = w.writeChild(ctx, to, pw, keys[i], seen[i]); err != nil {
 			failed.Store(true)
 		}
 		return err

@@ -96,10 +96,14 @@ func (pw parentWrite) isBelow(v stamp.Version) bool {
 func (pw parentWrite) on(child change.Key, s stamp.Stamp) *target.Write {
 	t := target.On(pw.b, "copying to "+child.String(), child)
 	t.Stamp(s)
+	pw.putCopies(t)
+	return t
+}
+
+func (pw parentWrite) putCopies(t *target.Write) {
 	for i, copied := range pw.b.Rule.Attributes {
 		t.Put(copied.As, pw.values[i])
 	}
-	return t
 }
 
 // unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
