@@ -2,6 +2,7 @@ package population
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -12,20 +13,13 @@ import (
 )
 
 func TestRulesHaveEffectsSoon(t *testing.T) {
-	const populations, writes, lookEvery = 300, 100, 10
+	const populations, writes = 300, 100
 	var idle, ruleTotal, rulesIdle int
 	for seed := range populations {
 		r := source(seed)
 		p := Draw(r, projections.Kinds)
-		items := map[change.Key]change.Item{}
 		had := map[string]bool{}
-		for n := range writes {
-			it := p.Item(r)
-			items[p.Key(it)] = it
-			if n%lookEvery == lookEvery-1 && len(had) < len(p.Set.Rules) {
-				addEffects(p, items, had)
-			}
-		}
+		lookForEffects(p, r, writes, had)
 		before := rulesIdle
 		for _, rule := range p.Set.Rules {
 			ruleTotal++
@@ -44,6 +38,35 @@ func TestRulesHaveEffectsSoon(t *testing.T) {
 	}
 	if rulesIdle*30 > ruleTotal {
 		t.Errorf("%d of %d rules have no effect after %d writes, more than a thirtieth", rulesIdle, ruleTotal, writes)
+	}
+}
+
+// TestWrittenRulesHaveEffects finds rules whose values no population has: the histories would say nothing about them.
+func TestWrittenRulesHaveEffects(t *testing.T) {
+	const rounds, writes = 5, 100
+	for _, p := range Written(projections.Kinds) {
+		had := map[string]bool{}
+		for seed := range rounds {
+			lookForEffects(p, source(seed), writes, had)
+		}
+		for _, rule := range p.Set.Rules {
+			if !had[rule.Name] {
+				t.Errorf("%s: rule %s has no effect in %d rounds of %d writes", p.Name, rule.Name, rounds, writes)
+			}
+		}
+	}
+}
+
+// lookForEffects writes items and adds the rules that have an effect on the way, now and then.
+func lookForEffects(p *Population, r *rand.Rand, writes int, had map[string]bool) {
+	const lookEvery = 10
+	items := map[change.Key]change.Item{}
+	for n := range writes {
+		it := p.Item(r)
+		items[p.Key(it)] = it
+		if n%lookEvery == lookEvery-1 && len(had) < len(p.Set.Rules) {
+			addEffects(p, items, had)
+		}
 	}
 }
 
@@ -80,7 +103,9 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 			}
 		}
 		for _, r := range m.Entity.Own {
-			had[r.Name] = had[r.Name] || !it.Lookup(r.Writes[0]).Missing()
+			if !it.Lookup(r.Writes[0]).Missing() {
+				had[r.Name] = true // never false: the caller stops looking once every rule is in the map
+			}
 		}
 		for _, r := range m.Entity.Children {
 			parent, ok, err := r.ParentKey(m, it)

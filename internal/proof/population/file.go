@@ -21,6 +21,7 @@ type file struct {
 	handed          [][2]string                  // names between which a copy or a mirror hands a value on
 	totals          []string                     // attributes that rules work out
 	padded          []string                     // attributes that are padded to a width
+	cut             map[string]int               // attributes of which a template reads characters: from which on
 	wheres, amounts []string                     // expressions
 }
 
@@ -34,7 +35,7 @@ func readFile(src string, set *rules.Set) (*file, error) {
 	if err := yaml.Unmarshal([]byte(src), &raw); err != nil {
 		return nil, fmt.Errorf("reading the templates of a rule file: %w", err)
 	}
-	f := &file{templates: map[string]map[string]string{}, keyCase: raw.Table.Case}
+	f := &file{templates: map[string]map[string]string{}, keyCase: raw.Table.Case, cut: map[string]int{}}
 	for name, e := range raw.Entities {
 		f.templates[name] = e.Key
 	}
@@ -93,9 +94,11 @@ func (f *file) variables(e *rules.Entity) (names []string) {
 	return names
 }
 
-// wholeName is a template that hands one attribute on; arithmetic finds what a template reckons with.
+// wholeName is a template that hands one attribute on; slice finds those of which
+// it reads some characters, arithmetic what it reckons with.
 var (
 	wholeName  = regexp.MustCompile("^\\$\\{(\\w+|`[^`]*`)\\}$")
+	slice      = regexp.MustCompile(`\b(\w+)\[(\d+):`)
 	arithmetic = regexp.MustCompile(`^ *=(.*)$|pad\((\w+),|\$\{([^{}]*\*[^{}]*)\}`)
 )
 
@@ -111,6 +114,11 @@ func (f *file) addTemplate(a rules.Attribute) {
 		f.amounts = append(f.amounts, found[1]+found[3])
 		if found[2] != "" {
 			f.padded = append(f.padded, found[2])
+		}
+	}
+	for _, found := range slice.FindAllStringSubmatch(a.Template.String(), -1) {
+		if from, err := strconv.Atoi(found[2]); err == nil {
+			f.cut[found[1]] = max(f.cut[found[1]], from)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type meaning struct {
 	amount   bool // they are summed, or sums
 	whole    bool // they are padded: mostly whole numbers from 0 up
 	flag     bool // they are conditions by themselves
+	skipped  int  // a template reads their texts from behind so many characters
 	inCase   bool // some key holds them in one letter case
 	literals []change.Value
 
@@ -60,6 +61,9 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 	}
 	for _, name := range f.padded {
 		v.of(name).amount, v.of(name).whole = true, true
+	}
+	for name, from := range f.cut {
+		v.of(name).skipped = max(v.of(name).skipped, from)
 	}
 	for _, where := range f.wheres {
 		v.readCondition(where)
@@ -262,7 +266,9 @@ func (v *vocabulary) pool(name string) pool {
 			p.odd, p.odds = append(p.odd, change.Number(oneOf(v.wild.r, extremes[:])), change.Number(oneOf(v.wild.r, extremes[:]))), 25
 		}
 	default:
-		p.usual = []change.Value{text("A"), text("B"), text("C")}
+		for _, letter := range []string{"A", "B", "C"} {
+			p.usual = append(p.usual, text(strings.Repeat("-", m.skipped)+letter))
+		}
 		p.usual, p.odd = append(p.usual, v.wild.values()...), append(p.odd, change.Number("7"))
 	}
 	p.usual = append(p.usual, m.literals...)
