@@ -154,7 +154,7 @@ func descriptor(t *testing.T, v change.Value) any {
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
 	_, err := story.Load("blgo", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics, orders, projects") {
+	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics, orders, projects, store") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }
