@@ -104,6 +104,9 @@ func (e *Entity) equalsText() string {
 func (r *Rule) joinText() string {
 	theirs, ours := r.sides()
 	pair := func(name string, from check.Ref) string {
+		if from.Expression != nil {
+			return templates.NameText(name) + ": " + programText(from.Expression)
+		}
 		if text := ours.variableOrAttribute(from); text != name {
 			return templates.NameText(name) + ": " + templates.NameText(text)
 		}

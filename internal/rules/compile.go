@@ -74,7 +74,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		JoinReads: cr.ChildReads,
 		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
 	for _, pair := range cr.Decl.By {
-		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare()})
+		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare(), Expression: pair.Ours.Expression})
 	}
 	for _, w := range cr.Writes {
 		r.Writes = append(r.Writes, w.As.Text)
@@ -145,6 +145,9 @@ func (s *Set) fingerprint(r *Rule) string {
 	fmt.Fprintf(&b, "join %t", r.ByUnique)
 	theirs, ours := r.sides()
 	refText := func(from check.Ref) string {
+		if from.Expression != nil {
+			return "=" + programText(from.Expression)
+		}
 		if from.IsVariable() {
 			return "$" + ours.shape.Variables[from.Slot]
 		}

@@ -21,18 +21,42 @@ func (e *Entity) variableOrAttribute(r check.Ref) string {
 	return r.Attribute
 }
 
-func (e *Entity) refName(r check.Ref) string { return e.Name + "." + e.variableOrAttribute(r) }
+func (e *Entity) refName(r check.Ref) string {
+	if r.Expression != nil {
+		return programText(r.Expression) + " of " + e.Name
+	}
+	return e.Name + "." + e.variableOrAttribute(r)
+}
 
 // text returns the text of a join value. false without an error means that the
 // value is absent, null or empty.
 func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+	if r.Expression != nil {
+		return e.worked(r, m, img)
+	}
 	if r.IsVariable() {
 		return e.variable(r.Slot, m, img), true, nil
 	}
 	if img == nil {
 		return "", false, nil
 	}
-	value := img.Lookup(r.Attribute)
+	return e.joinText(r, img.Lookup(r.Attribute))
+}
+
+// worked returns the text of an expression.
+func (e *Entity) worked(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+	value, ok, err := r.Expression.Value(e.lookup(m, img))
+	if err != nil || !ok {
+		if err != nil {
+			err = itemError(e, "by", err)
+		}
+		return "", false, err
+	}
+	return e.joinText(r, value)
+}
+
+// joinText returns the text of a value that comes from a ref.
+func (e *Entity) joinText(r check.Ref, value change.Value) (string, bool, error) {
 	switch value.Kind() {
 	case change.KindAbsent, change.KindNull:
 		return "", false, nil
@@ -144,6 +168,9 @@ func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 	texts := map[string]string{}
 	for slot, from := range r.join.Fill {
 		if r.hasOtherForm(slot, from) {
+			return nil, false
+		}
+		if from.Expression != nil {
 			return nil, false
 		}
 		if from.IsVariable() {

@@ -126,6 +126,7 @@ type Rule struct {
 type Joined struct {
 	Theirs, Ours string
 	Bare         bool // the file gives one name for both
+	Expression   bool // Ours is no name
 }
 
 // Kind is one kind of rule. A caller gives the kinds to Load; this package names none.

@@ -133,31 +133,31 @@ func (j joiner) identify(key change.Key, item change.Item) (*rules.Entity, map[s
 func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[string]string, item change.Item) answer {
 	wanted, known := j.shapes[theirs].Names, j.shapes[ours].Names
 	open := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(known, name) })
-	from, unique := map[string]string{}, "" // their variable: ours; what of ours holds their unique value
+	from, unique := map[string]rules.Joined{}, rules.Joined{} // by their variable; what of ours holds their unique value
 	for _, by := range rule.By {
 		name := by.Theirs
 		switch {
 		case by.Bare && len(rule.By) == 1 && name == theirs.Unique && !rule.HasParent() && !rule.MakesItems() &&
 			!slices.Equal(wanted, []string{name}):
-			return j.unique(theirs, j.value(ours, values, item, by.Ours))
+			return j.unique(theirs, j.said(ours, values, item, by))
 		case by.Bare && len(rule.By) == 1 && name != theirs.Unique && !slices.Contains(wanted, name) && len(open) == 1:
 			name = open[0]
 		}
-		from[name] = by.Ours
+		from[name] = by
 		if name == theirs.Unique && len(rule.By) == 1 {
-			unique = by.Ours
+			unique = by
 		}
 	}
-	if unique != "" && slices.ContainsFunc(open, func(name string) bool { return from[name] == "" }) {
-		return j.unique(theirs, j.value(ours, values, item, unique))
+	if unique.Ours != "" && slices.ContainsFunc(open, func(name string) bool { return from[name].Ours == "" }) {
+		return j.unique(theirs, j.said(ours, values, item, unique))
 	}
 	filled := map[string]string{}
 	for _, name := range wanted {
-		source := name
-		if from[name] != "" {
-			source = from[name]
+		by, ok := from[name]
+		if !ok {
+			by.Ours = name
 		}
-		a := j.value(ours, values, item, source)
+		a := j.said(ours, values, item, by)
 		if !a.given {
 			return a
 		}
@@ -178,6 +178,31 @@ func (j joiner) unique(e *rules.Entity, a answer) answer {
 	return a
 }
 
+// said is the text of what a rule file names, or of an expression.
+func (j joiner) said(e *rules.Entity, values map[string]string, item change.Item, by rules.Joined) answer {
+	if !by.Expression {
+		return j.value(e, values, item, by.Ours)
+	}
+	w := &worker{get: func(name string) change.Value {
+		if v := item[name]; v.Kind() != change.KindAbsent {
+			return v
+		}
+		switch text, ok := values[name]; {
+		case !ok:
+			return change.Value{}
+		case j.shapes[e].IsPadded(name):
+			return change.Number(text)
+		default:
+			return change.String(text)
+		}
+	}}
+	v := w.whole(by.Ours)
+	if w.bad != "" {
+		return answer{bad: w.bad}
+	}
+	return textOf(v)
+}
+
 // value is the text of a key variable, or else of an attribute. Of a key that holds its texts in one case, the attribute of that
 // name tells the letters, if it is what the key holds.
 func (j joiner) value(e *rules.Entity, values map[string]string, item change.Item, name string) answer {
@@ -189,7 +214,12 @@ func (j joiner) value(e *rules.Entity, values map[string]string, item change.Ite
 		}
 		return answer{text: text, given: true}
 	}
-	switch v := item[name]; v.Kind() {
+	return textOf(item[name])
+}
+
+// textOf is a value as a part of a key.
+func textOf(v change.Value) answer {
+	switch v.Kind() {
 	case change.KindAbsent, change.KindNull:
 		return answer{}
 	case change.KindString:

@@ -73,6 +73,11 @@ func (f *file) pairsOf(rule *rules.Rule, by any) [][2]string {
 	if rule.HasParent() {
 		theirs, ours = rule.Source, rule.Target
 	}
+	for i, by := range rule.By {
+		if by.Expression && len(readsOf(by.Ours)) > 0 {
+			found[i] = [2]string{by.Theirs, readsOf(by.Ours)[0]}
+		}
+	}
 	variables := f.variables(theirs)
 	if !bare || name == theirs.Unique || slices.Contains(variables, name) {
 		return found

@@ -67,7 +67,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
 		"no sort key": 5, "number key": 5, "match": 10, "type": 10, "a source of several": 50, "a target of several": 50, "to itself": 5,
 		"letter case of a key": 15, "letter case of all keys": 4, "padded number": 12,
-		"join by a bare name": 10, "by unique beside a whole key": 3,
+		"join by an expression": 10, "join by a bare name": 10, "by unique beside a whole key": 3,
 		"unique on a mirror item": 10, "match on a mirror item": 10, "three of one key": 5, "told by the type alone": 3, "part of a part": 3,
 	} {
 		t.Logf("%-26s %3d%%", what, share[what]*100/drafts)
@@ -141,6 +141,7 @@ func traits(p *Population) map[string]bool {
 			if r.HasParent() {
 				theirs = p.kinds[r.Source.Index]
 			}
+			mark("join by an expression", by.Expression)
 			mark("join by a bare name", by.Bare && by.Theirs != theirs.entity.Unique && !theirs.hasVariable(by.Theirs))
 			mark("by unique beside a whole key", r.ByUnique && p.kinds[r.Source.Index].hasVariable(r.Target.Unique))
 		}

@@ -219,6 +219,11 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 	case len(pairs) == 1 && missing && !theirs.has(pairs[0][1]) && pairs[0][0] != theirs.unique && len(g.rules)%2 == 0:
 		return "by: " + pairs[0][1], true // the variable that is left
 	}
+	for i := range pairs {
+		if (len(g.rules)+i)%8 == 1 && pairs[i][0] != theirs.unique {
+			pairs[i][1] = g.reworked(pairs[i][1])
+		}
+	}
 	return joined(pairs), true
 }
 
@@ -246,6 +251,11 @@ func (g *grammar) link(e *entity, of string) (name string, ok bool) {
 	}
 	e.attributes = append(e.attributes, attribute{name: name, sort: link, of: of})
 	return name, true
+}
+
+// reworked writes an expression that gives a name's usual values.
+func (g *grammar) reworked(name string) string {
+	return [...]string{`"` + name + `[0:2]"`, `"lower(` + name + `)"`, `"trim(` + name + `)"`, `"` + name + ` + ''"`}[len(g.rules)%4]
 }
 
 // joined writes `by`: a name, a list of names, or a mapping.

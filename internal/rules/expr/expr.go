@@ -131,6 +131,17 @@ func (p *Program) Condition(get Lookup) (bool, error) {
 	return holds && m.err == nil, m.err
 }
 
+// Value evaluates the expression. It returns false where the result is missing (absent or NULL). Numbers are in plain digits.
+// The error is an *EvalError.
+func (p *Program) Value(get Lookup) (change.Value, bool, error) {
+	m := machine{source: p.source, get: get}
+	v := m.eval(p.root)
+	if m.err != nil || v.missing() {
+		return change.Value{}, false, m.err
+	}
+	return v.written(), true, nil
+}
+
 // Amount evaluates the expression as a number. It returns false where an
 // attribute that it needs is missing (absent or NULL). The error is an
 // *EvalError.

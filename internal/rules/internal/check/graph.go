@@ -57,6 +57,8 @@ func (r *Rule) joinReads() (names []string) {
 	theirs, ours := r.sides()
 	add := func(from, to Ref) { // to is where the other side has the value
 		switch {
+		case from.Expression != nil:
+			names = append(names, from.Expression.Reads()...)
 		case from.IsAttribute():
 			names = append(names, from.Attribute)
 		case from.IsVariable() && ours.caseOf(from) != theirs.caseOf(to): // in what letters the key does not tell

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
@@ -18,7 +19,7 @@ func (c *checker) join(r *Rule) {
 	for slot, name := range variables {
 		r.Join.Fill[slot] = Ref{Slot: slices.Index(ours.Shape.Variables, name)}
 	}
-	only, known := len(r.Decl.By) == 1, true
+	only, known := len(r.Decl.By) == 1, !r.Decl.BadBy
 	byUnique := false
 	for _, pair := range r.Decl.By {
 		if only && pair.IsBare() {
@@ -64,7 +65,7 @@ func (c *checker) bareName(j *Join, theirs *Entity, name string) string {
 func (j *Join) unfilled() []int {
 	var slots []int
 	for slot, from := range j.Fill {
-		if !from.IsVariable() && !from.IsAttribute() {
+		if from.IsNowhere() {
 			slots = append(slots, slot)
 		}
 	}
@@ -73,13 +74,36 @@ func (j *Join) unfilled() []int {
 
 // joinPair enters one pair of `by`; false if the other side knows no such name.
 func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
+	from := c.ours(ours, pair.Ours)
+	if pair.Ours.Expression {
+		return c.joinFrom(r, theirs, ours, pair, from)
+	}
 	c.plainAttribute(pair.Ours)
 	if c.isKey(pair.Ours.Text) {
 		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
 			strings.Join(ours.Shape.Variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
 	}
-	from := Ref{Slot: slices.Index(ours.Shape.Variables, pair.Ours.Text), Attribute: pair.Ours.Text}
+	return c.joinFrom(r, theirs, ours, pair, from)
+}
+
+// ours is where this side has the value of a pair of `by`.
+func (c *checker) ours(e *Entity, w declared.Word) Ref {
+	if !w.Expression {
+		return Ref{Slot: slices.Index(e.Shape.Variables, w.Text), Attribute: w.Text}
+	}
+	program := c.expression(w, "a value of `by`", "", expr.Any)
+	if program == nil {
+		return Ref{Slot: noSlot, Attribute: w.Text} // a problem was reported
+	}
+	if t := program.Type(); t == expr.List || t == expr.Null {
+		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "a key is made of strings, numbers and conditions; this is %s", t)
+	}
+	return Ref{Slot: noSlot, Expression: program}
+}
+
+// joinFrom enters the value of one pair of `by`; false if the other side knows no such name.
+func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair, from Ref) bool {
 	slot := slices.Index(theirs.Shape.Variables, pair.Theirs.Text)
 	isUnique := pair.Theirs.Text == theirs.Decl.Unique.Text
 	if isUnique {

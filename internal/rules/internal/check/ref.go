@@ -1,6 +1,9 @@
 package check
 
-import "github.com/dynamill/dynamill/change"
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/expr"
+)
 
 // Equals is one attribute that an entity's items must have.
 type Equals struct {
@@ -8,11 +11,12 @@ type Equals struct {
 	Value     change.Value // S, N or BOOL
 }
 
-// Ref is where a text comes from on an item: a variable of its key, or an
-// attribute. Attribute "" with the slot noSlot means nowhere.
+// Ref is where a text comes from on an item: a variable of its key, an attribute, or an
+// expression. Attribute "" and no expression with the slot noSlot mean nowhere.
 type Ref struct {
-	Slot      int
-	Attribute string
+	Slot       int
+	Attribute  string
+	Expression *expr.Program
 }
 
 const noSlot = -1
@@ -24,6 +28,9 @@ func (r Ref) IsVariable() bool { return r.Slot != noSlot }
 
 // IsAttribute reports whether the text is an attribute.
 func (r Ref) IsAttribute() bool { return r.Slot == noSlot && r.Attribute != "" }
+
+// IsNowhere reports whether nothing says where the text comes from.
+func (r Ref) IsNowhere() bool { return r == nowhere }
 
 // Join says where the other side's key comes from on this side: a ref for each
 // of its variables, by slot; or, if ByUnique, one ref for its Unique value.

@@ -80,7 +80,7 @@ func (c *checker) expression(w declared.Word, field, want string, typ expr.Type)
 		c.badExpression(w, field, err)
 		return nil
 	}
-	if t := program.Type(); t != typ && t != expr.Any {
+	if t := program.Type(); t != typ && t != expr.Any && typ != expr.Any {
 		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
 		return nil
 	}

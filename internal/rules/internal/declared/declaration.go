@@ -25,7 +25,7 @@ type Declaration struct {
 	Source, Target Word // entities
 	Written        []Written
 	By             []JoinPair
-	HasBy          bool
+	HasBy, BadBy   bool // there is a `by`; a problem was reported of what it fills
 	Where          Word
 	Expressions    []Word // as Traits.Expressions lists them
 }

@@ -23,6 +23,7 @@ type (
 		Node *document.Node // the whole value that it is part of
 
 		Backquoted bool
+		Expression bool // where a name or an expression may stand
 	}
 	// File is a whole rule file.
 	File struct {

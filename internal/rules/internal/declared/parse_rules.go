@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 func (p Parser) rules(n *document.Node, f *File) {
@@ -68,7 +69,8 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	}
 	d.Where = p.expression(d.values["where"], "where")
 	if n := d.values["by"]; n != nil {
-		d.HasBy, d.By = true, p.by(n)
+		d.HasBy = true
+		d.By, d.BadBy = p.by(n)
 	}
 	return d
 }
@@ -183,19 +185,40 @@ func (p Parser) pairs(n *document.Node, what string) []Written {
 	return ps
 }
 
+// nameOrExpression reads a value of `by`. Names with a hyphen between are no subtraction without blanks.
+func (p Parser) nameOrExpression(n *document.Node) Word {
+	w := p.word(n, "by")
+	if hyphened.MatchString(w.Text) || templates.IsName(w.Text) || isQuotedName(w.Text) {
+		return p.name(w)
+	}
+	if w.Given() {
+		w.Text, w.Expression = n.Text, true // as it is: places count from its beginning
+	}
+	return w
+}
+
+// hyphened is what looks like one name and is a subtraction.
+var hyphened = regexp.MustCompile(`^[A-Za-z_]\w*(-[A-Za-z_]\w*)+$`)
+
 // by reads a name, a list of names, or a mapping {theirs: ours}.
-func (p Parser) by(n *document.Node) []JoinPair {
-	var pairs []JoinPair
+func (p Parser) by(n *document.Node) (pairs []JoinPair, bad bool) {
 	if n.Kind != document.MappingNode {
-		for _, w := range p.names(n, "by") {
+		for _, w := range p.words(n, "by") {
+			if strings.ContainsAny(w.Text, "([+*/") && !isQuotedName(w.Text) {
+				p.Add(w.At, "rule.by", "write `by: { theirs: \"...\" }` with the variable of the other side's key that it fills",
+					"%q is an expression: nothing says what it fills", w.Text)
+				bad = true
+				continue
+			}
+			w = p.name(w)
 			pairs = append(pairs, JoinPair{w, w})
 		}
-		return pairs
+		return pairs, bad
 	}
 	for _, f := range n.Fields {
-		if ours := p.name(p.word(f.Value, "by")); ours.Given() {
+		if ours := p.nameOrExpression(f.Value); ours.Given() {
 			pairs = append(pairs, JoinPair{p.name(Word{At: f.Place, Text: f.Name}), ours})
 		}
 	}
-	return pairs
+	return pairs, bad
 }

@@ -51,11 +51,9 @@ const backquote = "`"
 
 // name takes the backquotes off a name, and reports one that needs them.
 func (p Parser) name(w Word) Word {
-	inner, begins := strings.CutPrefix(w.Text, backquote)
-	inner, ends := strings.CutSuffix(inner, backquote)
 	switch {
-	case begins && ends && inner != "" && !strings.Contains(inner, backquote):
-		w.Text, w.Backquoted = inner, true
+	case isQuotedName(w.Text):
+		w.Text, w.Backquoted = w.Text[1:len(w.Text)-1], true
 	case strings.Contains(w.Text, backquote):
 		p.Add(w.At, "name.backquotes", quotesHint("user-name"), "%s is no name in backquotes", w.Text)
 		w.Text = strings.ReplaceAll(w.Text, backquote, "")
@@ -63,6 +61,11 @@ func (p Parser) name(w Word) Word {
 		p.Add(w.At, "name.backquotes", quotesHint(w.Text), "%q has more than letters, digits and _: such a name stands in backquotes", w.Text)
 	}
 	return w
+}
+
+// isQuotedName reports whether a text is one name in backquotes.
+func isQuotedName(text string) bool {
+	return len(text) > 2 && text[0] == backquote[0] && strings.Index(text[1:], backquote) == len(text)-2
 }
 
 func quotesHint(name string) string {
