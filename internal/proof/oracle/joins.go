@@ -13,11 +13,7 @@ import (
 // joins holds the rules' reading of keys and joins to one of the oracle's own: it returns a difference for every item of the
 // table that the two take for items of different entities, or join to different items.
 func (t *table) joins() []Difference {
-	j := joiner{t.set, map[*rules.Entity]*keys.Shape{}}
-	for _, e := range t.set.Entities {
-		partition, sort := e.Templates()
-		j.shapes[e] = keys.NewShape(partition, sort, t.set.Table.Case.String(), t.keys)
-	}
+	j := t.joiner()
 	var found []Difference
 	differ := func(rule string, key change.Key, what, want, got string) {
 		if want != got {
@@ -114,6 +110,16 @@ func answerOf(text string, ok bool, err error) answer {
 type joiner struct {
 	set    *rules.Set
 	shapes map[*rules.Entity]*keys.Shape
+}
+
+// joiner reads the entities of the table's rules.
+func (t *table) joiner() joiner {
+	j := joiner{t.set, map[*rules.Entity]*keys.Shape{}}
+	for _, e := range t.set.Entities {
+		partition, sort := e.Templates()
+		j.shapes[e] = keys.NewShape(partition, sort, t.set.Table.Case.String(), t.keys)
+	}
+	return j
 }
 
 func (j joiner) identify(key change.Key, item change.Item) (*rules.Entity, map[string]string) {
