@@ -64,12 +64,10 @@ func newKind(p *Population, e *rules.Entity, templates [][]part, v *vocabulary) 
 	for _, name := range k.read() {
 		switch {
 		case k.marked(name), slices.Contains(derived, name):
+		case k.holdsInCase(name): // it tells the letters that the key does not
+			k.slots = append(k.slots, slot{name, only(change.Value{}, v.inBothCases(name), 60)})
 		case slices.ContainsFunc(k.variables, func(v variable) bool { return v.name == name }):
-			odds := 10
-			if v.of(name).inCase { // it tells the letters that the key does not
-				odds = 50
-			}
-			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, odds)}) // it hides the variable
+			k.slots = append(k.slots, slot{name, only(change.Value{}, v.pool(name).usual, 10)}) // it hides the variable
 		default:
 			k.slots = append(k.slots, slot{name, v.pool(name)})
 		}
@@ -124,10 +122,22 @@ func (k *kind) marked(name string) bool {
 	return slices.ContainsFunc(k.marks, func(s slot) bool { return s.name == name })
 }
 
-// read lists the attributes on which some effect of the entity's items
-// depends, and those that a mirror item holds; sorted.
+// holdsInCase reports whether the entity's keys hold a variable in one letter case.
+func (k *kind) holdsInCase(variable string) bool {
+	return slices.ContainsFunc(k.keys, func(key keyAttribute) bool {
+		return slices.ContainsFunc(key.parts, func(p keyPart) bool { return p.variable == variable && p.in != "" })
+	})
+}
+
+// read lists the attributes on which some effect of the entity's items depends, those that a mirror item holds, and those
+// that tell the letters of a variable, whether or not the rules know that they read them; sorted.
 func (k *kind) read() []string {
 	var names []string
+	for _, v := range k.variables {
+		if k.holdsInCase(v.name) {
+			names = append(names, v.name)
+		}
+	}
 	for _, r := range slices.Concat(k.entity.Sources, k.entity.Parents, k.entity.Own) {
 		names = append(names, r.Reads...)
 	}

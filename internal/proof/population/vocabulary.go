@@ -223,6 +223,14 @@ func (v *vocabulary) keyTexts(name string, number, rest bool) []string {
 	return texts
 }
 
+// inBothCases are the usual values of a variable, in lower and in upper case.
+func (v *vocabulary) inBothCases(name string) (values []change.Value) {
+	for _, id := range v.drawn(name).ids {
+		values = append(values, change.String(strings.ToLower(id)), change.String(strings.ToUpper(id)))
+	}
+	return append(values, change.Number("5"))
+}
+
 // pool is the values that an attribute can have: mostly the usual ones, and so
 // often in a hundred the odd ones. The absent value is one as well.
 type pool struct {
