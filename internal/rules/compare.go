@@ -42,6 +42,7 @@ func Compare(old, new *Rule) []FieldChange {
 		add("reads", old.Source.Name, new.Source.Name)
 		add("writes", old.targetText(), new.targetText())
 	}
+	add("case of keys", old.Source.table.Case.String(), new.Source.table.Case.String())
 	compareEntities(old.Source, new.Source, add)
 	if old.Target.Name != old.Source.Name || new.Target.Name != new.Source.Name {
 		compareEntities(old.Target, new.Target, add)
@@ -86,7 +87,6 @@ func compareEntities(old, new *Entity, add func(field, before, after string)) {
 	if old.Name != new.Name {
 		return
 	}
-	add("case of keys", old.table.Case.String(), new.table.Case.String())
 	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
 	add("unique of "+new.Name, templates.NameText(old.Unique), templates.NameText(new.Unique))
 	add("match of "+new.Name, old.equalsText(), new.equalsText())

@@ -34,6 +34,13 @@ func (e *Entity) HasKey(key change.Key) bool {
 	return e.shape.Match(key, &vars)
 }
 
+// HasKeysLike reports whether the keys of two entities mean the same, in the names of their variables, too.
+func (e *Entity) HasKeysLike(other *Entity) bool {
+	partition, sort := e.shape.Meanings()
+	otherPartition, otherSort := other.shape.Meanings()
+	return partition == otherPartition && sort == otherSort
+}
+
 // KeyText is the entity's key templates, as the file has them, with " / " between.
 func (e *Entity) KeyText() string { return e.shape.Text() }
 

@@ -235,7 +235,7 @@ func moves(former, next *rules.Rule, set *rules.Set) []string {
 }
 
 // SameItems reports whether two entities are the same items of the table.
-func SameItems(a, b *rules.Entity) bool { return a.KeyText() == b.KeyText() }
+func SameItems(a, b *rules.Entity) bool { return a.HasKeysLike(b) }
 
 // sameMatch reports whether two entities are told from others by the same values.
 func sameMatch(a, b *rules.Entity) bool {
