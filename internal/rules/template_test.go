@@ -53,7 +53,7 @@ func anyShape(t *rapid.T) templates.Shape {
 
 // anyValue draws values that like to be mistaken for parts of a key.
 var anyValue = rapid.OneOf(rapid.StringMatching(`[-#abxA]{1,6}`),
-	rapid.SampledFrom([]string{"1", "007", "12", "-1", "0.5", "0", "300", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
+	rapid.SampledFrom([]string{"1", "007", "12", "-1", "0.5", "0", "300", "-0", "1e1", "COUNT", "g1#COUNT", "é", "x#", "-", "<x>", "{", `\`, `\<`, "${a}"}))
 
 func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,9 +87,9 @@ func TestWhatIsRenderedReadsBackAsTheSameVariables(t *testing.T) {
 func TestWhatIsIdentifiedRendersBackAsTheSameKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := &Entity{Name: "E", shape: anyShape(t)}
-		key := change.Key{Partition: rapid.StringMatching(`[-#abxAUSER]{1,12}`).Draw(t, "partition")}
+		key := change.Key{Partition: rapid.StringMatching(`[-#abxAUSER07]{1,12}`).Draw(t, "partition")}
 		if e.shape.HasSort {
-			key.Sort = rapid.StringMatching(`[-#abxA]{1,12}`).Draw(t, "sort key")
+			key.Sort = rapid.StringMatching(`[-#abxA07]{1,12}`).Draw(t, "sort key")
 		}
 		set := Set{Entities: []*Entity{e}}
 		if m, ok := set.Identify(key, nil); ok && m.Key() != key {
@@ -105,6 +105,11 @@ func TestNoTextFitsTwoTemplatesThatDoNotOverlap(t *testing.T) {
 		"${x}#-")
 	expectNoCommonTexts(t, "aA0#", 5, "${x}", "${x:lower}", "${x:upper}", "${x:01}", "${x:02}", "${x:03}", "${x:lower...}", "A${x:upper}",
 		"a${x:upper}", "${x:lower}A", "${x:02}a", "a#${x:02}", "0${x:02}", "${x:02}0#${y:upper}", "${x:lower}#${y:upper}", "a", "A", "a0", "#A")
+	expectNoCommonTexts(t, "0-#a", 6, "0", "-", "00", "a0", "#00", "${x}", "${x...}", "0${x}", "${x}-${y}", "${x:01}", "${x:02}", "${x:03}",
+		"${x:02}#", "-${x:02}", "${x}-${y:01}", "${x}-${y:02}", "${x:01}-${y}", "${x}-${y:01}-${z}", "${x}-${y:01}-", "${x:01}-${y:02}",
+		"${x}-${y:01}-${z...}", "${x}a${y:01}")
+	expectNoCommonTexts(t, "éÉ#1", 5, "é", "É", "#É", "${x}", "${x:lower}", "${x:upper}", "${x:lower...}", "${x:upper}É", "${x:lower}É", "É${x}",
+		"${x:lower}#${y:upper}", "é#${x:lower}")
 }
 
 // expectNoCommonTexts tries all texts of some letters, up to a length, with each two templates.

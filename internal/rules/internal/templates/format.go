@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/dynamill/dynamill/internal/decimal"
 )
@@ -33,31 +34,31 @@ func CaseOf(word string) (Case, bool) {
 	return c, ok
 }
 
-// Of returns a text in the case.
+// Of returns a text in the case, character by character.
 func (c Case) Of(text string) string {
+	if c == AsIs {
+		return text
+	}
+	return strings.Map(c.char, text)
+}
+
+// char returns a character in the case.
+func (c Case) char(char rune) rune {
 	switch c {
 	case Lower:
-		return strings.ToLower(text)
+		return unicode.ToLower(char)
 	case Upper:
-		return strings.ToUpper(text)
+		return unicode.ToUpper(char)
 	}
-	return text
+	return char
 }
 
 // String is the word for the case in a rule file; "" for none.
 func (c Case) String() string { return [...]string{"", "lower", "upper"}[c] }
 
-// isOf reports whether a text is in the case. It allocates nothing for plain letters.
+// isOf reports whether a text is in the case. It allocates nothing.
 func (c Case) isOf(text string) bool {
-	if c == AsIs {
-		return true
-	}
-	for i := range len(text) {
-		if c == Lower && text[i] >= 'A' && text[i] <= 'Z' || c == Upper && text[i] >= 'a' && text[i] <= 'z' {
-			return false
-		}
-	}
-	return c.Of(text) == text
+	return c == AsIs || !strings.ContainsFunc(text, func(char rune) bool { return c.char(char) != char })
 }
 
 // IsLike reports whether keys of either format hold a value by one text, but for zeros before it.
@@ -88,18 +89,13 @@ func parseFormat(text string) (Format, bool) {
 	return Format{Width: width}, err == nil && width <= decimal.DigitsMax
 }
 
-// read returns the value of a variable of which a key holds a text; false if no key holds such a text.
-func (f Format) read(text string) (string, bool) {
+// read returns the value of which a key holds this text. It reports false if a key of the format never holds the text.
+func (f Format) read(text string) (value string, ok bool) {
 	if f.Width == 0 {
 		return text, f.Case.isOf(text)
 	}
-	if len(text) != f.Width {
+	if !f.isPadded(text) {
 		return "", false
-	}
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return "", false
-		}
 	}
 	zeros := 0
 	for zeros < len(text)-1 && text[zeros] == '0' {
@@ -108,10 +104,26 @@ func (f Format) read(text string) (string, bool) {
 	return text[zeros:], true
 }
 
-// write returns the text that a key holds of a value; false if it holds none.
-func (f Format) write(value string) (string, bool) {
-	if len(value) >= f.Width {
-		return value, f.Width == 0 || len(value) == f.Width
+// isPadded reports whether a text is as many digits as the format has.
+func (f Format) isPadded(text string) bool {
+	if len(text) != f.Width {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// write returns the text that a key holds of a value. It reports false if the value has more digits than the format.
+func (f Format) write(value string) (text string, ok bool) {
+	if f.Width == 0 || len(value) == f.Width {
+		return value, true
+	}
+	if len(value) > f.Width {
+		return "", false
 	}
 	return strings.Repeat("0", f.Width-len(value)) + value, true
 }

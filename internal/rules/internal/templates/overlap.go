@@ -1,14 +1,11 @@
 package templates
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
-// piece is one step of a template as an automaton: a byte, or one that a variable takes. A variable is two
-// pieces: its first byte, and any number of more. A padded number is a piece for each digit.
+// piece is one step of a template as an automaton: a character, or one that a variable takes. A variable is two
+// pieces: its first character, and any number of more. A padded number is a piece for each digit.
 type piece struct {
-	literal              byte
+	literal              rune
 	variable, rest, more bool
 	digit                bool
 	in                   Case
@@ -17,16 +14,14 @@ type piece struct {
 func (t *Template) pieces() []piece {
 	var ts []piece
 	for _, p := range t.parts {
-		one := piece{variable: true, rest: p.rest, in: p.format.Case}
+		one := piece{variable: true, rest: p.rest, in: p.format.Case, digit: p.format.Width > 0}
 		switch {
 		case p.slot == literalPart:
-			for i := range len(p.literal) {
-				ts = append(ts, piece{literal: p.literal[i]})
+			for _, char := range p.literal {
+				ts = append(ts, piece{literal: char})
 			}
-		case p.format.Width > 0:
-			for range p.format.Width {
-				ts = append(ts, piece{variable: true, digit: true})
-			}
+		case one.digit:
+			ts = append(ts, slices.Repeat([]piece{one}, p.format.Width)...)
 		default:
 			ts = append(ts, one)
 			one.more = true
@@ -43,7 +38,7 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 	type state struct{ i, j int } // places in the two automata
 	type step struct {
 		from int // index in queue
-		char byte
+		char rune
 		at   state
 	}
 	queue := []step{{from: -1}}
@@ -52,12 +47,12 @@ func CommonText(a, b *Template, budget *int) (string, bool) {
 		*budget--
 		at := queue[n].at
 		if ended(ta, at.i) && ended(tb, at.j) {
-			var text []byte
+			var text []rune
 			for k := n; queue[k].from >= 0; k = queue[k].from {
 				text = append(text, queue[k].char)
 			}
 			slices.Reverse(text)
-			return strings.ToValidUTF8(string(text), "?"), true
+			return string(text), true
 		}
 		for _, x := range moves(ta, at.i) {
 			for _, y := range moves(tb, at.j) {
@@ -92,35 +87,31 @@ func moves(ts []piece, i int) []move {
 	return ms
 }
 
-// meet gives a byte that both pieces take.
-func meet(a, b piece) (byte, bool) {
-	switch {
-	case a.variable && b.variable:
-		for _, char := range []byte("xX1") {
-			if a.takes(char) && b.takes(char) {
-				return char, true
-			}
-		}
-		return 0, false
-	case a.variable:
-		return b.literal, a.takes(b.literal)
-	case b.variable:
+// meet gives a character that both pieces take.
+func meet(a, b piece) (rune, bool) {
+	if !a.variable {
 		return a.literal, b.takes(a.literal)
 	}
-	return a.literal, a.literal == b.literal
+	if !b.variable {
+		return b.literal, a.takes(b.literal)
+	}
+	for _, char := range "xX1" {
+		if a.takes(char) && b.takes(char) {
+			return char, true
+		}
+	}
+	return 0, false
 }
 
-// takes reports whether a variable may have a byte.
-func (p piece) takes(char byte) bool {
+// takes reports whether a piece takes a character.
+func (p piece) takes(char rune) bool {
 	switch {
+	case !p.variable:
+		return char == p.literal
 	case p.digit:
 		return char >= '0' && char <= '9'
 	case char == '#':
 		return p.rest
-	case p.in == Lower:
-		return char < 'A' || char > 'Z'
-	case p.in == Upper:
-		return char < 'a' || char > 'z'
 	}
-	return true
+	return p.in.char(char) == char
 }

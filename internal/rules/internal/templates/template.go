@@ -262,26 +262,55 @@ func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 	return text == ""
 }
 
-// valueEnd says where the value of the variable at part i ends in text, which begins with it: at the literal that follows,
-// or at the end. A value has at least one byte; less than 1 means there is none.
+// valueEnd says where the value of the variable at part i ends in text, which begins with it: where what stands before the next
+// variable of any length fits first, or so far before the end as what is left of the template is long. A value has at
+// least one byte; less than 1 means there is none.
 func (t *Template) valueEnd(i int, text string) int {
+	if width := t.parts[i].format.Width; width > 0 {
+		return min(width, len(text))
+	}
 	if text == "" {
 		return -1
 	}
-	if width := t.parts[i].format.Width; width > 0 && width <= len(text) {
-		return width
+	next, length := i+1, 0
+	for next < len(t.parts) && !t.parts[next].isOfAnyLength() {
+		length += len(t.parts[next].literal) + t.parts[next].format.Width
+		next++
 	}
-	switch len(t.parts) - i {
-	case 1:
-		return len(text)
-	case 2:
-		return len(text) - len(t.parts[i+1].literal)
+	switch {
+	case next == len(t.parts):
+		return len(text) - length
+	case next == i+2:
+		return 1 + strings.Index(text[1:], t.parts[i+1].literal)
 	}
-	next := strings.Index(text[1:], t.parts[i+1].literal)
-	if next < 0 {
-		return -1
+	for end := 1; end < len(text); end++ {
+		if fits(t.parts[i+1:next], text[end:]) {
+			return end
+		}
 	}
-	return next + 1
+	return -1
+}
+
+func (p *part) isOfAnyLength() bool { return p.slot != literalPart && p.format.Width == 0 }
+
+// fits reports whether text begins with what the parts, each of a fixed length, can be.
+func fits(parts []part, text string) bool {
+	for i := range parts {
+		p := &parts[i]
+		length := len(p.literal) + p.format.Width
+		if length > len(text) {
+			return false
+		}
+		is := text[:length] == p.literal
+		if p.slot != literalPart {
+			is = p.format.isPadded(text[:length])
+		}
+		if !is {
+			return false
+		}
+		text = text[length:]
+	}
+	return true
 }
 
 // Render writes the values, which are in the variables' formats, into the template. ok is false if one of them is missing, or

@@ -2,7 +2,9 @@
 package keys
 
 import (
+	"fmt"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +23,14 @@ const (
 type Shape struct {
 	Names     []string // of the variables, in the order in which they first stand
 	forms     map[string]form
-	templates [2][]piece
+	templates [2]template
 	kinds     [2]change.Kind // of the table's keys; absent for no sort key
+}
+
+// template is one of a shape's, with the pattern that finds its variables in a key.
+type template struct {
+	pieces  []piece
+	pattern *regexp.Regexp
 }
 
 // piece is a constant, or a variable.
@@ -42,22 +50,38 @@ type form struct {
 func NewShape(partition, sort, in string, kinds [2]change.Kind) *Shape {
 	s := &Shape{kinds: kinds, forms: map[string]form{}}
 	for i, text := range []string{partition, sort} {
-		s.templates[i] = pieces(text)
-		for k := range s.templates[i] {
-			p := &s.templates[i][k]
+		all := pieces(text)
+		for k := range all {
+			p := &all[k]
 			if p.form == (form{}) {
 				p.form.in = in
 			}
 			p.constant = fold(p.constant, p.form.in)
-			s.forms[p.variable] = p.form
-		}
-		for _, p := range s.templates[i] {
-			if p.variable != "" && !slices.Contains(s.Names, p.variable) {
+			if s.forms[p.variable] = p.form; p.variable != "" && !slices.Contains(s.Names, p.variable) {
 				s.Names = append(s.Names, p.variable)
 			}
 		}
+		s.templates[i] = template{all, pattern(all)}
 	}
 	return s
+}
+
+// pattern is a template as a regular expression: each variable takes as little as it can.
+func pattern(all []piece) *regexp.Regexp {
+	text := ""
+	for _, p := range all {
+		switch {
+		case p.constant != "":
+			text += regexp.QuoteMeta(p.constant)
+		case p.form.width > 0:
+			text += fmt.Sprintf("([0-9]{%d})", p.form.width)
+		case p.rest:
+			text += "(.+)"
+		default:
+			text += "([^#]+?)"
+		}
+	}
+	return regexp.MustCompile("(?s)^" + text + "$")
 }
 
 // pieces takes a template apart.
@@ -103,34 +127,27 @@ func pieces(text string) []piece {
 // Read returns the values of the variables in a key, if it is one of the shape.
 func (s *Shape) Read(key change.Key) (map[string]string, bool) {
 	values := map[string]string{}
-	ok := read(s.templates[0], key.Partition, values) && read(s.templates[1], key.Sort, values)
+	ok := s.templates[0].read(key.Partition, values) && s.templates[1].read(key.Sort, values)
 	return values, ok
 }
 
-func read(template []piece, text string, values map[string]string) bool {
-	for i, p := range template {
-		if p.constant != "" {
-			rest, ok := strings.CutPrefix(text, p.constant)
-			if !ok {
-				return false
-			}
-			text = rest
+func (t template) read(text string, values map[string]string) bool {
+	found := t.pattern.FindStringSubmatch(text)
+	if found == nil {
+		return false
+	}
+	for _, p := range t.pieces {
+		if p.variable == "" {
 			continue
 		}
-		end := p.end(template[i+1:], text)
-		if end < 1 || !p.rest && strings.Contains(text[:end], "#") {
+		found = found[1:]
+		value, ok := p.form.read(found[0])
+		if known, twice := values[p.variable]; !ok || twice && known != value {
 			return false
 		}
-		value, ok := p.form.read(text[:end])
-		if !ok {
-			return false
-		}
-		if known, twice := values[p.variable]; twice && known != value {
-			return false
-		}
-		values[p.variable], text = value, text[end:]
+		values[p.variable] = value
 	}
-	return text == ""
+	return true
 }
 
 // fold writes a text in a case.
@@ -144,16 +161,13 @@ func fold(text, in string) string {
 	return text
 }
 
-// read returns the value of which a key holds this text.
+// read returns the value of which a key holds this text: digits, if it is a padded number.
 func (f form) read(text string) (string, bool) {
 	if f.width == 0 {
 		return text, fold(text, f.in) == text
 	}
 	number, ok := new(big.Int).SetString(text, 10)
-	if !ok || len(text) != f.width || text[0] == '-' || text[0] == '+' {
-		return "", false
-	}
-	return number.String(), true
+	return number.String(), ok
 }
 
 // Form is a value as a key holds it, but for zeros before a number. bad is the code of what is parked if no key can.
@@ -179,32 +193,17 @@ func (s *Shape) Case(variable string) string { return s.forms[variable].in }
 // IsPadded reports whether keys hold a variable as a padded number.
 func (s *Shape) IsPadded(variable string) bool { return s.forms[variable].width > 0 }
 
-// end says where the value at the beginning of text ends: before the constant that is next. The last constant stands at the end.
-func (p piece) end(behind []piece, text string) int {
-	switch {
-	case p.form.width > 0 && p.form.width <= len(text):
-		return p.form.width
-	case len(behind) == 0:
-		return len(text)
-	case len(behind) == 1:
-		return len(text) - len(behind[0].constant)
-	case text == "":
-		return -1
-	}
-	return 1 + strings.Index(text[1:], behind[0].constant)
-}
-
 // Write makes a key of values. bad is the code of what is parked if they make none.
 func (s *Shape) Write(values map[string]string) (key change.Key, bad string) {
 	for i, template := range s.templates {
 		if s.kinds[i] != change.KindNumber {
 			continue
 		}
-		number, err := decimal.Parse(values[template[0].variable])
+		number, err := decimal.Parse(values[template.pieces[0].variable])
 		if err != nil {
 			return change.Key{}, "value.type"
 		}
-		values[template[0].variable] = number.String()
+		values[template.pieces[0].variable] = number.String()
 	}
 	for _, name := range s.Names {
 		text, bad := s.Form(name, values[name])
@@ -227,9 +226,9 @@ func (s *Shape) Write(values map[string]string) (key change.Key, bad string) {
 	return key, ""
 }
 
-func write(template []piece, values map[string]string) string {
+func write(t template, values map[string]string) string {
 	text := ""
-	for _, p := range template {
+	for _, p := range t.pieces {
 		value := values[p.variable]
 		text += p.constant + strings.Repeat("0", max(0, p.form.width-len(value))) + value
 	}
