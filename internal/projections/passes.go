@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -122,21 +123,18 @@ func (p pass) apply(ctx context.Context, keys []change.Key, planned func(context
 // show plans the roll-up of what items display.
 func (p pass) show(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
 	c := state.Cursor{Level: p.Level, Phase: p.Phase}
+	shown := slices.DeleteFunc(slices.Clone(p.planner.Set.Rules), func(r *rules.Rule) bool { return !r.Displays() || !c.IsFor(r) })
+	concerns := func(r *rules.Rule, k change.Key) bool { return r.Target.HasKey(k) || r.Derives() && r.Source.HasKey(k) }
 	wanted := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool {
-		return !slices.ContainsFunc(p.planner.Set.Entities, func(ent *rules.Entity) bool {
-			return slices.ContainsFunc(ent.Displays, c.IsFor) && ent.HasKey(k)
-		})
+		return !slices.ContainsFunc(shown, func(r *rules.Rule) bool { return concerns(r, k) })
 	})
 	items, err := p.tables.ReadItems(ctx, "reading items that display a total", wanted)
 	pl := &plan.Changes{}
 	for _, key := range wanted {
-		m, ok := p.planner.Set.Identify(key, items[key])
-		if !ok {
-			continue
-		}
-		for _, rule := range m.Entity.Displays {
-			if c.IsFor(rule) {
-				host.GathererOf(rule).Display(pl, p.planner.Of(rule), key, &m, items[key])
+		m := p.planner.MatchOf(key, table.Image(items[key]))
+		for _, rule := range shown {
+			if concerns(rule, key) {
+				host.GathererOf(rule).Display(pl, p.planner.Of(rule), key, &m, table.Image(items[key]))
 			}
 		}
 	}

@@ -145,7 +145,7 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.Item
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return table.Finished, host.MakerOf(id.Rule).Drop(ctx, w.host, id, left)
+			return table.Finished, w.host.Drop(ctx, id, left)
 		}
 		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != target.RaceLost || current == nil {

@@ -90,6 +90,18 @@ func compareEntities(old, new *Entity, add func(field, before, after string)) {
 	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
 	add("unique of "+new.Name, templates.NameText(old.Unique), templates.NameText(new.Unique))
 	add("match of "+new.Name, old.equalsText(), new.equalsText())
+	add("derived of "+new.Name, old.derivedText(), new.derivedText())
+}
+
+// derivedText says whether rules make an entity's items together, and how long those live.
+func (e *Entity) derivedText() string {
+	switch {
+	case !e.Derived:
+		return ""
+	case e.Expire == 0:
+		return "true"
+	}
+	return fmt.Sprintf("true, expire: %dd, expire_attribute: %s", int(e.Expire.Hours())/24, e.ExpireAttribute)
 }
 
 func (e *Entity) equalsText() string {

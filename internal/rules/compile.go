@@ -54,7 +54,8 @@ func compile(filename string, from *check.File) *Set {
 	entities := map[*check.Entity]*Entity{}
 	for _, ce := range from.Entities {
 		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
-			unique: ce.Unique, table: s.Table}
+			unique: ce.Unique, table: s.Table, Derived: ce.Decl.Derived.Given(), Expire: ce.Expire,
+			ExpireAttribute: ce.Decl.ExpireAttribute.Text}
 		e.shape.Kinds = s.kinds
 		entities[ce] = e
 		s.Entities = append(s.Entities, e)
@@ -125,7 +126,8 @@ func hang(r *Rule) {
 	}
 	if r.MakesItems() {
 		r.Target.Makers = append(r.Target.Makers, r)
-	} else {
+	}
+	if r.Displays() {
 		r.Target.Displays = append(r.Target.Displays, r)
 	}
 	r.Source.Sources = append(r.Source.Sources, r)
@@ -142,6 +144,9 @@ func (s *Set) fingerprint(r *Rule) string {
 	fmt.Fprintf(&b, "1 %d %q %q\n", r.Kind.Traits().Number, s.Table.PartitionKey, s.Table.SortKey)
 	r.Source.describe(&b)
 	r.Target.describe(&b)
+	if r.Derives() {
+		fmt.Fprintf(&b, "derived %s %q\n", r.Target.Expire, r.Target.ExpireAttribute)
+	}
 	fmt.Fprintf(&b, "join %t", r.ByUnique)
 	theirs, ours := r.sides()
 	refText := func(from check.Ref) string {

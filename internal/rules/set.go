@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
@@ -86,11 +87,15 @@ type Entity struct {
 	// other one under Sources and under Displays or Makers.
 	Sources  []*Rule // read it, and join from it to their target
 	Displays []*Rule // write an attribute on it that they work out from other items
-	Makers   []*Rule // make its items whole
+	Makers   []*Rule // make its items: one makes them whole, or those under Displays together
 	Parents  []*Rule // read it; their targets name it
 	Children []*Rule // write attributes on it that they take from the parent that it names
 	Own      []*Rule // write attributes on it that they work out from the item alone
 	Located  bool    // some rule finds it by Unique
+
+	Derived         bool          // the rules under Makers make its items together, and whatever stands under such a key is theirs
+	Expire          time.Duration // of a derived one: how long an item lives after its last change; 0: for ever
+	ExpireAttribute string        // holds the time to live
 
 	shape  templates.Shape
 	table  Table
@@ -216,9 +221,12 @@ func quote(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// MakesItems reports whether the rule makes its target's items whole. A Rule without a
+// MakesItems reports whether the rule makes its target's items, alone or with others. A Rule without a
 // Kind, which a caller made of what it knows of a rule, has no role.
-func (r *Rule) MakesItems() bool { return r.Kind != nil && r.Kind.Traits().MakesItems }
+func (r *Rule) MakesItems() bool { return r.Kind != nil && (r.Kind.Traits().MakesItems || r.Derives()) }
+
+// Derives reports whether the rule is one of those that make the items of a derived entity together.
+func (r *Rule) Derives() bool { return r.Displays() && r.Target != nil && r.Target.Derived }
 
 // HasParent reports whether the rule's targets name its source, their parent.
 func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }

@@ -54,11 +54,26 @@ func (c *Crew) written(input any) []itemKey {
 				keys = append(keys, w.Update.Key)
 			case w.Delete != nil && aws.ToString(w.Delete.TableName) == c.World.Table:
 				keys = append(keys, w.Delete.Key)
+			case w.Put != nil && aws.ToString(w.Put.TableName) == c.World.Table:
+				keys = append(keys, c.keyOf(w.Put.Item))
 			}
 		}
 		return keys
 	}
 	return nil
+}
+
+// keyOf is the key of an item of the table.
+func (c *Crew) keyOf(item itemKey) itemKey {
+	out, err := c.Sim.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &c.World.Table})
+	if err != nil {
+		return nil
+	}
+	key := itemKey{}
+	for _, part := range out.Table.KeySchema {
+		key[*part.AttributeName] = item[*part.AttributeName]
+	}
+	return key
 }
 
 func (c *Crew) item(key itemKey) change.Item {

@@ -40,8 +40,8 @@ type schedule struct {
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return slices.Concat(aggregateSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(), leaseSchedules(), replaySchedules(),
-		ownSchedules())
+	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(),
+		leaseSchedules(), replaySchedules(), ownSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,17 +27,23 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		return
 	}
 	if after == nil {
-		switches.InForce(func() { l.judgeDeletion(w, before) })
+		switches.InForce(func() {
+			l.judgeDeletion(w, before)
+			l.judgeMembers(w, before, false)
+		})
 		return
 	}
 	delete(l.app.expired, l.Population.Key(after))
 	switches.InForce(func() {
 		l.judgeMark(w, before, after)
+		if before == nil {
+			l.judgeMembers(w, after, true)
+		}
 		key := l.Population.Key(after)
 		m, ok := l.Population.Set.Identify(key, after)
 		known := l.registry()
 		for _, r := range l.Population.Set.Rules {
-			if id, inForce := known.ids[r]; inForce && !r.MakesItems() && ok && m.Entity == r.Target {
+			if id, inForce := known.ids[r]; inForce && (!r.MakesItems() || r.Derives()) && ok && m.Entity == r.Target {
 				l.judgeStamp(w, r, id, &m, before, after)
 			}
 		}
@@ -57,7 +64,7 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 			l.problem("%s deletes %s as left by a former rule, but %s has it: %s", w, key, r.Name, told(before))
 		}
 	}
-	if !oracle.Made(key, before) {
+	if !oracle.Made(key, before) && !l.isDerived(key) {
 		l.problem("%s deletes %s, which it did not make: %s", w, key, told(before))
 	}
 	delete(l.app.base, key) // what the application put on it goes with it
@@ -72,11 +79,60 @@ func (l *life) judgeMark(w *adversary.Worker, before, after change.Item) {
 	case before == nil && !oracle.Made(key, after):
 		l.problem("%s makes %s without a mark: %s", w, key, told(after))
 	case before == nil || oracle.Made(key, before):
+	case l.isDerived(key):
 	case oracle.Made(key, after):
 		l.problem("%s marks %s as its own, which it did not make: %s", w, key, told(before))
 	case l.occupies(key, before) && !onlyTakesOff(before, after):
 		l.problem("%s writes on %s, which is of another entity: from %s to %s", w, key, told(before), told(after))
 	}
+}
+
+// judgeMembers says whether a worker made a derived item to which nothing contributes, or deleted one that has members (promise 3).
+// The rows are as they were when the write took effect.
+func (l *life) judgeMembers(w *adversary.Worker, it change.Item, there bool) {
+	key := l.Population.Key(it)
+	if l.single || w.RuleFile() != l.Population.File || !l.isDerived(key) {
+		return
+	}
+	ids := l.registry().ids
+	members, told := int64(0), false
+	for _, r := range l.Population.Set.Rules {
+		if !r.Derives() || !r.Target.HasKey(key) {
+			continue
+		}
+		if id, known := ids[r]; !known || !l.isLive(id) {
+			return
+		} else if n, ok := l.members(id, key); ok {
+			members, told = members+n, true
+		}
+	}
+	if told && (members > 0) != there {
+		l.problem("%s writes or deletes the derived item %s, which has %d members", w, key, members)
+	}
+}
+
+// members are those that the accumulators of a rule count for one derived item; false if there are none, or their keys are cut.
+func (l *life) members(id string, key change.Key) (members int64, ok bool) {
+	rows, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return 0, false
+	}
+	group := strings.NewReplacer("%", "%25", "/", "%2F").Replace(key.String())
+	for _, row := range rows {
+		if strings.HasPrefix(row["pk"].Text(), "sum/"+id+"/"+group+"/") {
+			n, _ := strconv.ParseInt(row["members"].Text(), 10, 64)
+			members, ok = members+n, true
+		}
+	}
+	return members, ok
+}
+
+// isDerived reports whether rules make items with a key together: whatever stands there is theirs.
+func (l *life) isDerived(key change.Key) bool {
+	derived := func(set *rules.Set) bool {
+		return slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Derives() && r.Target.HasKey(key) })
+	}
+	return derived(l.Population.Set) || slices.ContainsFunc(l.formerSets(), derived)
 }
 
 // occupies reports whether an item with a mirror item's key is of another entity.
@@ -123,6 +179,9 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
 	within, asked := askedOf(r, m, after)
+	if r.Derives() {
+		within = "" // the item's key says it
+	}
 	if asked && written.Context != l.contextOf(key, within) {
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
 	}

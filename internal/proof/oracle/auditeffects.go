@@ -67,7 +67,7 @@ func (a *audit) work() {
 // an item of another entity where they belong.
 func (a *audit) occupied() {
 	for _, rule := range a.set.Rules {
-		if !rule.MakesItems() {
+		if !makesAlone(rule) {
 			continue
 		}
 		for key := range a.items.given(rule) {
@@ -92,7 +92,7 @@ func (a *audit) cause(effects map[string]string, item change.Key, id, effect str
 
 // effectOf is what an item causes under a rule, as a ledger entry holds it; "" if nothing.
 func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
-	if rule.MakesItems() {
+	if makesAlone(rule) {
 		mirror, ok, err := rule.Form.(rules.Maker).Item(m, item)
 		return effectText(ok, err, func() string {
 			values := make([]change.Value, len(rule.Writes))
@@ -103,7 +103,7 @@ func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
 		})
 	}
 	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
-	return effectText(ok && (!c.Amount.IsZero() || tallyOf(rule).zeroCounts), err,
+	return effectText(ok && (!c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives()), err,
 		func() string {
 			if amount := c.Amount.String(); amount != "1" {
 				return "+" + amount + " " + c.Group

@@ -25,7 +25,7 @@ var rowForms = []form{
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},
-	{"sum/", "a", []string{"value", "members", "ops"}, nil},
+	{"sum/", "a", []string{"value", "members", "ops"}, []string{"expired"}},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"ref/", "", []string{"a"}, []string{"child"}},

@@ -168,7 +168,7 @@ func (a *audit) sets() {
 	}
 	a.compareSets("claims/", "sources", claims, func(id string) bool {
 		rule := a.ids[id]
-		return rule != nil && rule.MakesItems() && !rule.Injective
+		return rule != nil && makesAlone(rule) && !rule.Injective
 	})
 	a.compareSets("locator/", "items", locators, func(name string) bool {
 		return slices.Contains(slices.Collect(maps.Values(a.locators)), name)

@@ -48,6 +48,9 @@ func (f *foreign) compare(key change.Key) {
 	was, is := f.was.actual[key], f.is.actual[key]
 	mirror := f.is.mirrorAt(key)
 	switch {
+	case mirror != nil && mirror.Derives():
+		f.derived(key, was, is)
+	case is == nil && f.wasDerived(key):
 	case is == nil && Made(key, was) && (mirror != nil || f.wasMirror(key)):
 	case is == nil:
 		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
@@ -57,6 +60,21 @@ func (f *foreign) compare(key change.Key) {
 		f.attributes(key, was, is)
 	}
 }
+
+// derived compares an item at the key of a derived one: what the application put there beside what rules write is as it put it, or gone.
+func (f *foreign) derived(key change.Key, was, is change.Item) {
+	entities := f.entitiesAt(key)
+	owned := f.owned(entities, true)
+	for name := range is {
+		tells := slices.ContainsFunc(entities, func(e *rules.Entity) bool { return tells(e, name) || e.ExpireAttribute == name })
+		if !owned(name) && !tells {
+			f.differs(key, name, was, is)
+		}
+	}
+}
+
+// wasDerived reports whether former rules made items with this key together: whatever stood there was theirs.
+func (f *foreign) wasDerived(key change.Key) bool { return f.wrote(key, (*rules.Rule).Derives) }
 
 // entitiesAt are the entities that an item with this key can be of, or can have
 // been of: an application may change by what they are told apart.

@@ -18,6 +18,9 @@ func Made(key change.Key, item change.Item) bool {
 	return item.Lookup(madeAttribute).Equal(change.String(change.Digest(change.String(key.String()))))
 }
 
+// makesAlone reports whether a rule makes its target's items alone: it mirrors.
+func makesAlone(rule *rules.Rule) bool { return rule.MakesItems() && !rule.Derives() }
+
 // occupied reports whether an item of another entity, which the engine did not
 // make, stands where a mirror item of the rule belongs.
 func (t *table) occupied(rule *rules.Rule, key change.Key) bool {
@@ -109,7 +112,7 @@ func (t *table) strays() []Difference {
 	asked := t.asked()
 	var found []Difference
 	for key, item := range t.actual {
-		if owner := t.mirrorAt(key); owner != nil && !asked[key] && Made(key, item) {
+		if owner := t.mirrorAt(key); owner != nil && makesAlone(owner) && !asked[key] && Made(key, item) {
 			found = append(found, Difference{Rule: owner.Name, Key: key, Got: change.Map(item)})
 		}
 	}
@@ -120,7 +123,7 @@ func (t *table) strays() []Difference {
 func (t *table) asked() map[change.Key]bool {
 	asked := map[change.Key]bool{}
 	for _, rule := range t.rules {
-		if !rule.MakesItems() {
+		if !makesAlone(rule) {
 			continue
 		}
 		for key := range t.given(rule) {

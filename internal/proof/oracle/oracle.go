@@ -34,7 +34,7 @@ func Drift(set *rules.Set, items []change.Item, options ...Option) []Difference 
 	t.settle()
 	var found []Difference
 	for _, rule := range t.rules {
-		if rule.MakesItems() {
+		if makesAlone(rule) {
 			found = append(found, t.compareItems(rule)...)
 		}
 		for _, c := range t.fitting(rule) {
@@ -46,6 +46,7 @@ func Drift(set *rules.Set, items []change.Item, options ...Option) []Difference 
 	}
 	found = append(found, t.strays()...)
 	found = append(found, t.joins()...)
+	found = append(found, t.misplaced()...)
 	slices.SortFunc(found, compareDifferences)
 	return found
 }
@@ -106,7 +107,7 @@ func (t *table) settle() {
 	for range len(t.rules) + 2 {
 		changed := false
 		for _, rule := range t.rules {
-			if rule.MakesItems() && t.addItems(rule) {
+			if makesAlone(rule) && t.addItems(rule) || rule.Derives() && t.deriveItems(rule) {
 				changed = true
 			}
 			for _, c := range t.fitting(rule) {
@@ -164,7 +165,7 @@ func (t *table) derive(rule *rules.Rule) []cell {
 	switch {
 	case rule.HasParent():
 		return t.copies(rule)
-	case rule.MakesItems():
+	case makesAlone(rule):
 		return t.mirrored(rule)
 	case rule.WritesSource():
 		return t.own(rule)

@@ -94,7 +94,7 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 	})
 	each(func(_ change.Key, m *rules.Match, it change.Item) {
 		for _, r := range m.Entity.Sources {
-			if r.MakesItems() {
+			if r.MakesItems() && !r.Derives() {
 				if _, ok, err := r.Form.(rules.Maker).Item(m, it); ok && err == nil {
 					had[r.Name] = true
 				}

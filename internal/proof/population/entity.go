@@ -31,7 +31,8 @@ type entity struct {
 	templates  []string
 	match      string // as the file writes it; "" for none
 	unique     string
-	mirror     bool // a rule makes its items, so that it has no attribute beside those mirrored and derived
+	derived    string // as the file writes it; "" if one rule at most makes its items
+	mirror     bool   // a rule makes its items, so that it has no attribute beside those mirrored and derived
 	attributes []attribute
 }
 
@@ -183,6 +184,9 @@ func (e *entity) line(keys []string, f forms) string {
 	}
 	if e.match != "" {
 		b.WriteString(", match: " + e.match)
+	}
+	if e.derived != "" {
+		b.WriteString(", " + e.derived)
 	}
 	b.WriteString(" }\n")
 	return b.String()

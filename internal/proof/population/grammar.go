@@ -22,7 +22,7 @@ const (
 //
 //	file   = table noun noun branch { branch } [ twins ] rule { rule }
 //	branch = part | edge
-//	rule   = copy | mirror | count | adder | own
+//	rule   = copy | mirror | derive | count | adder | own
 //
 // A rule reads only what was there before it and writes only under new names,
 // so that rules never feed each other in a circle and no attribute has two
@@ -71,6 +71,8 @@ func (g *grammar) rule() {
 		g.copy(g.source(), g.any())
 	case n < 5:
 		g.mirror(g.source())
+	case n == 7 && len(g.rules)%4 == 1:
+		g.derive(g.source())
 	case n < 8:
 		g.count(g.source(), g.any())
 	default:

@@ -69,6 +69,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		"letter case of a key": 15, "letter case of all keys": 4, "padded number": 12,
 		"join by an expression": 10, "join by a bare name": 10, "by unique beside a whole key": 3,
 		"unique on a mirror item": 10, "match on a mirror item": 10, "three of one key": 5, "told by the type alone": 3, "part of a part": 3,
+		"derived": 10, "expire": 3,
 	} {
 		t.Logf("%-26s %3d%%", what, share[what]*100/drafts)
 		if share[what]*100 <= percent*drafts {
@@ -91,6 +92,8 @@ func traits(p *Population) map[string]bool {
 		"where":       strings.Contains(p.File, "where: "),
 		"if_missing":  strings.Contains(p.File, "if_missing: "),
 		"rest":        strings.Contains(p.File, "...}"),
+		"derived":     strings.Contains(p.File, "derived: true"),
+		"expire":      strings.Contains(p.File, "expire: "),
 
 		"letter case of a key":    strings.Contains(p.File, ":lower}") || strings.Contains(p.File, ":upper}"),
 		"letter case of all keys": strings.Contains(p.File, "case: "),

@@ -197,7 +197,7 @@ func mishaps(p *Population, items []change.Item) map[string]bool {
 			had["contested unique value"] = had["contested unique value"] || other != key
 		}
 		for _, r := range m.Entity.Sources {
-			if r.MakesItems() {
+			if r.MakesItems() && !r.Derives() {
 				mirror, ok, err := r.Form.(rules.Maker).Item(&m, it)
 				refused(err)
 				if ok && err == nil && remember(mirrored, r, mirror.Key, key) != key {

@@ -66,6 +66,37 @@ func (g *grammar) mirror(source *entity) {
 	g.add("mirror", "mirror: "+source.name, "as: "+target.name, "attributes: ["+strings.Join(pairs, ", ")+"]", set, by, g.where(source, 35))
 }
 
+// derive = { count: Post, as: PostSum4.postCount, by: code }, at times beside a sum: a new derived entity.
+func (g *grammar) derive(source *entity) {
+	if len(g.entities) == entitiesMax {
+		return
+	}
+	variables, by := g.turned(source), ""
+	if len(variables) == 0 || g.chance(60) {
+		var ok bool
+		if variables, by, ok = g.indexed(source); !ok {
+			return
+		}
+	}
+	target := &entity{name: fmt.Sprintf("%sSum%d", source.name, len(g.entities)), mirror: true, derived: "derived: true", variables: variables}
+	g.shape(target)
+	if g.chance(25) {
+		target.match = g.pick("{ kind: sum }", "{ draft: false, level: 1 }")
+	}
+	if g.chance(30) {
+		target.derived += ", expire: 30d, expire_attribute: until"
+	}
+	numbers := ofSort(source.attributes, number)
+	if len(numbers) == 0 || g.chance(60) {
+		g.total("count", source, target, "count: "+source.name, "count", by)
+	}
+	if len(numbers) > 0 && (len(target.attributes) == 0 || g.chance(70)) {
+		kind := g.adderWord(g.r.IntN(10))
+		g.total(kind, source, target, kind+": '"+g.oneOf(numbers).name+"', of: "+source.name, "total", by)
+	}
+	g.entities = append(g.entities, target)
+}
+
 // turned = the same variables in another order, or only the last of them:
 // then several sources ask for one mirror item.
 func (g *grammar) turned(source *entity) (variables []string) {
@@ -110,10 +141,13 @@ func (g *grammar) adder(kind string, source, target *entity) {
 }
 
 func (g *grammar) aggregate(kind string, source, target *entity, what, suffix string) {
-	by, ok := g.by(target, source, true)
-	if !ok {
-		return
+	if by, ok := g.by(target, source, true); ok {
+		g.total(kind, source, target, what, suffix, by)
 	}
+}
+
+// total adds a rule that shows a total on a target.
+func (g *grammar) total(kind string, source, target *entity, what, suffix, by string) {
 	where := g.where(source, 35) // drawn before the attribute is there, or it could read what it writes
 	as := attribute{name: target.fresh(prefixed(source, suffix)), sort: number, derived: true}
 	target.attributes = append(target.attributes, as)

@@ -72,7 +72,7 @@ func noteEdges(p *Population, it change.Item, had map[string]bool) {
 		return
 	}
 	for _, r := range m.Entity.Sources {
-		if r.MakesItems() {
+		if r.MakesItems() && !r.Derives() {
 			_, _, err := r.Form.(rules.Maker).Item(&m, it)
 			refused("a mirror's key that is too long", err)
 		}

@@ -58,7 +58,8 @@ type Gatherer interface {
 	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
 	Finish(ctx context.Context, r *Run, pl *plan.Changes)
-	// Display plans what an item displays under a rule, as the item is now.
+	// Display plans what an item displays under a rule, as the item is now. Of a rule that makes items together with others, it
+	// also plans to look at those to which the item contributes.
 	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
 }
 
@@ -77,8 +78,6 @@ type Maker interface {
 	Claim(ctx context.Context, h *Host, mv *plan.Move, a plan.Action) ([]Part, error)
 	// Restore has moves write again the items in force that are not as the ledger has them.
 	Restore(ctx context.Context, h *Host, moves []*plan.Move) error
-	// Drop deletes an item that was made for a retired rule.
-	Drop(ctx context.Context, h *Host, id plan.ItemRule, left *plan.Leftover) error
 }
 
 // MakerOf returns the Maker of a rule; nil if the rule makes no items.

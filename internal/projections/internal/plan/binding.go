@@ -27,7 +27,9 @@ type Binding struct {
 }
 
 // Claimed reports whether several sources may ask for one item that the rule makes: its claims are kept.
-func (b *Binding) Claimed() bool { return b.Rule.MakesItems() && !b.Rule.Injective }
+func (b *Binding) Claimed() bool {
+	return b.Rule.MakesItems() && !b.Rule.Derives() && !b.Rule.Injective
+}
 
 // Bindings are the rules of a set, bound.
 type Bindings struct {

@@ -28,6 +28,9 @@ type Rollup struct {
 	First     int
 	Present   bool                        // the target may hold a value, so that even a sum over nothing must be written
 	Contested map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
+	Expired   bool                        // a record says that DynamoDB's time to live deleted the target
+	Deleted   bool                        // a record says that it was deleted in another way
+	Looked    bool                        // the target is looked at, and written only if it is not right
 	Asked     bool                        // the sum may have changed: it is written on the target, even if that was not seen
 	Wrote     map[change.Key]bool         // targets on which another program wrote
 	Relocated []change.Key                // items that took or gave up the unique value by which the target is found

@@ -107,9 +107,17 @@ func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 		p.name(left, id, now, id.Covered(written.Digest, img))
 	case p.madeByOther(id.Key, img):
 		p.name(left, id, now, id.Rule.Writes)
+		if name := id.Rule.Target.ExpireAttribute; name != "" && !p.expires(id.Key, name) {
+			left.Names = append(left.Names, name)
+		}
 	default:
 		left.Whole, left.Unless = true, p.makersAt(id.Key)
 	}
+}
+
+// expires reports whether rules in force write a time to live under a name on the derived items with a key.
+func (bs *Bindings) expires(key change.Key, name string) bool {
+	return slices.ContainsFunc(bs.Set.Entities, func(e *rules.Entity) bool { return e.ExpireAttribute == name && e.HasKey(key) })
 }
 
 // overwritten are the attributes that hold what a late write left and did not stand there before: what a retired rule wrote does not

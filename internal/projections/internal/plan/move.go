@@ -93,7 +93,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
 		// What is seeded is shown when its rule goes live. One that went live since
 		// still has the item's records to come, which tell of what it has, not of what it lost.
-		if !mv.Seeding || g.Rule.MakesItems() || g.Live.Load() {
+		if !mv.Seeding || g.Claimed() || g.Live.Load() {
 			mark(g)
 		}
 	})

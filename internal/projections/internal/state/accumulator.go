@@ -13,6 +13,10 @@ import (
 // AccumulatorRows begins the partition keys of accumulators.
 const AccumulatorRows = "sum"
 
+// ExpiredAt is the attribute of an accumulator that says after how many operations, on all accumulators of a derived item,
+// DynamoDB's time to live deleted this item. After one more operation the item comes back.
+const ExpiredAt = "expired"
+
 // AccumulatorKey is the key of an accumulator of an aggregate: that of one write suffix.
 func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
 	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "a")

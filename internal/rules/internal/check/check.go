@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
@@ -29,7 +30,8 @@ type Entity struct {
 	Shape  templates.Shape
 	Equals []Equals
 	Unique Ref
-	broken bool // its key has problems: nothing is concluded from it
+	Expire time.Duration // how long an item of it lives after its last change; 0: for ever
+	broken bool          // its key has problems: nothing is concluded from it
 
 	uncertain []uncertainPlaceholder // each $name and :name of its key
 	blamed    map[string]bool        // names of uncertain placeholders that a problem was reported of
@@ -94,6 +96,7 @@ func Check(p declared.Parser, file *declared.File, former bool) *File {
 	c.sayUnknown()
 	c.twoWriters()
 	c.places()
+	c.derived()
 	c.widths()
 	c.circles()
 	c.actions()

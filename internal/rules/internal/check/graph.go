@@ -109,7 +109,7 @@ func (c *checker) facts(r *Rule) (reads, writes []fact) {
 	for _, w := range r.Writes {
 		writes = append(writes, fact{r.Target, w.As.Text})
 	}
-	if r.traits.MakesItems {
+	if r.traits.MakesItems || r.derives() {
 		writes = append(writes, fact{r.Target, existence})
 	}
 	return reads, writes

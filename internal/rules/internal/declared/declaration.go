@@ -18,6 +18,7 @@ type Declaration struct {
 	parser Parser
 	Name   Word
 	Kind   Kind
+	Rows   int            // of the state table over which the value of one target is spread; 0: there is no such value
 	At     document.Place // of the key that gives the kind
 	keys   []document.Field
 	values map[string]*document.Node

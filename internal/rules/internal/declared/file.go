@@ -43,6 +43,9 @@ type (
 		Key    []FieldWord // attribute: template
 		Unique Word
 		Match  []Constant
+
+		Derived                 Word // given if rules make its items, and the file says so
+		Expire, ExpireAttribute Word
 	}
 	// FieldWord is a key with its text.
 	FieldWord struct{ Name, Value Word }

@@ -154,8 +154,11 @@ func (p Parser) entities(n *document.Node, f *File) {
 		}
 		hasKey := false
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
-			"unique": func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
-			"match":  func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
+			"unique":           func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
+			"match":            func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
+			"derived":          func(d document.Field) { e.Derived = p.flag(d, "derived") },
+			"expire":           func(x document.Field) { e.Expire = p.word(x.Value, "expire") },
+			"expire_attribute": func(x document.Field) { e.ExpireAttribute = p.name(p.word(x.Value, "expire_attribute")) },
 			"key": func(k document.Field) {
 				hasKey = true
 				p.entityKey(k.Value, &e)
@@ -166,6 +169,18 @@ func (p Parser) entities(n *document.Node, f *File) {
 		}
 		f.Entities = append(f.Entities, e)
 	}
+}
+
+// flag reads true or false. The word is given if it is true.
+func (p Parser) flag(f document.Field, what string) Word {
+	w := p.word(f.Value, what)
+	if w.Given() && w.Text != "true" && w.Text != "false" {
+		p.Add(w.At, "entity."+what, "write `"+what+": true`, or drop it", "%s must be true or false", what)
+	}
+	if w.Text != "true" {
+		return Word{}
+	}
+	return Word{At: f.Place, Text: w.Text, Node: w.Node}
 }
 
 // named returns the fields of a mapping from names to entities, or to rules; none if there are too many.

@@ -101,10 +101,11 @@ type options struct {
 // Read reads the number of suffixes, and what stands in the place of 0.
 func (k *kind) Read(d *rules.Declaration) {
 	none := d.OneOf(ifNone.Name, []string{"0", absent}, "write `if_none: absent` if a target must not show 0; 0 is shown without it")
-	d.Own = options{
+	own := options{
 		suffixes:  d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate"),
 		hidesZero: none == absent,
 	}
+	d.Own, d.Rows = own, own.suffixes
 }
 
 // absent is the value of if_none that hides every 0.
@@ -187,7 +188,13 @@ func (f *Form) Says() []rules.Said {
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
-	if !f.showsNothing(audit.Amount{}) {
+	if f.rule.Derives() {
+		rows := 0
+		for _, r := range f.rule.Target.Makers {
+			rows += r.Suffixes()
+		}
+		c.Text += fmt.Sprintf(", %d WU per %s that comes or goes", 2+2*rows, f.rule.Target.Name)
+	} else if !f.showsNothing(audit.Amount{}) {
 		c.Text += ", 1 WU per new " + f.rule.Target.Name
 	}
 	if f.writeShards > 1 {
@@ -198,12 +205,24 @@ func (f *Form) Cost() rules.Cost {
 
 // Replays implements rules.Form.
 func (f *Form) Replays() string {
+	if f.rule.Derives() {
+		return fmt.Sprintf("reads every %s, then makes %s items that show %s, and deletes every other item that stands at such a key",
+			f.rule.Source.Name, f.rule.Target.Name, f.rule.Writes[0])
+	}
 	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
 		f.rule.Source.Name, f.rule.Writes[0], f.rule.Target.Name)
 }
 
 // Needs implements rules.Form.
-func (f *Form) Needs() []rules.Need { return nil }
+func (f *Form) Needs() []rules.Need {
+	if !f.rule.Derives() {
+		return nil
+	}
+	return []rules.Need{
+		{Action: "dynamodb:PutItem", Why: "PutItem makes derived items."},
+		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes derived items away to which nothing contributes."},
+	}
+}
 
 // display is what a target shows of an amount; absent for nothing.
 func (f *Form) display(a audit.Amount) change.Value {

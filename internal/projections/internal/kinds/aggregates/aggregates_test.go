@@ -156,3 +156,32 @@ func effects(cpu, used string) plan.Effects {
 	}
 	return all
 }
+
+// TestDerivedRulesSayWhatTheyNeedAndCost has a rule of two on a derived entity, and one on another.
+func TestDerivedRulesSayWhatTheyNeedAndCost(t *testing.T) {
+	set := kindtest.LoadText(t, `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Sample: { key: { pk: "METRICS#${resourceId}", sk: "${day}T${time}" } }
+  Day:    { key: { pk: "METRICS#${resourceId}", sk: "DAY#${day}" }, derived: true }
+  Place:  { key: { pk: "METRICS#${resourceId}", sk: "PLACE" } }
+rules:
+  samples: { count: Sample, as: Day.samples }
+  cpu:     { sum: cpu, of: Sample, as: Day.cpu, write_shards: 3 }
+  all:     { count: Sample, as: Place.samples }
+`)
+	var actions []string
+	for _, need := range aggregates.Of(kindtest.Rule(t, set, "cpu")).Needs() {
+		actions = append(actions, need.Action)
+	}
+	if diff := cmp.Diff([]string{"dynamodb:PutItem", "dynamodb:DeleteItem"}, actions); diff != "" {
+		t.Error(diff)
+	}
+	if needs := aggregates.Of(kindtest.Rule(t, set, "all")).Needs(); len(needs) > 0 {
+		t.Errorf("a count on items of the application needs %v", needs)
+	}
+	want := "2 WU per change + roll-up once per batch and target, 10 WU per Day that comes or goes, 3 write shards"
+	if cost := aggregates.Of(kindtest.Rule(t, set, "cpu")).Cost().Text; cost != want {
+		t.Errorf("it costs %q, want %q", cost, want)
+	}
+}

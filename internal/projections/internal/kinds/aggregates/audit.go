@@ -18,6 +18,10 @@ const tagShown = 'd'
 
 // Facts implements audit.Family: they say what an item displays.
 func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	if b.Rule.Derives() && a.Shows(b) {
+		factOfDerived(a, b, s, emit)
+		return
+	}
 	if s.Match.Entity != b.Rule.Target || !a.Shows(b) {
 		return
 	}
@@ -123,6 +127,11 @@ func (c *sumCase) judgeSum() {
 // sum, the others nothing.
 func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Sub)}
+	if b := c.Auditor.ByID(c.ID); b.Rule.Derives() {
+		c.first, s.Want = f.Sub, c.want.String()
+		c.judgeDerived(b, s, value, count)
+		return
+	}
 	want := ""
 	if c.first == "" {
 		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
@@ -135,6 +144,12 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 // End implements audit.Case.
 func (c *sumCase) End() {
 	c.judgeSum()
+	if b := c.Auditor.ByID(c.ID); b != nil && b.Rule.Derives() {
+		if c.first == "" && c.want.Members > 0 {
+			c.Suspect(drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(c.Text), Want: c.want.String()})
+		}
+		return
+	}
 	c.Pointed(c.want.Members, c.first != "")
 }
 

@@ -23,7 +23,7 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
 	case err != nil:
 		tell("", plan.ParkedBy(err))
-	case ok && (Of(b.Rule).kind.zeroCounts || !c.Amount.IsZero()):
+	case ok && (Of(b.Rule).kind.zeroCounts || b.Rule.Derives() || !c.Amount.IsZero()):
 		tell("", plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
 	}
 }
@@ -36,6 +36,9 @@ func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effec
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
 func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	if b.Rule.Derives() {
+		return classifyDerived(p, pl, b, s)
+	}
 	target := b.Rule.Target
 	v, ok := s.As(target)
 	if !ok || v.New == nil {
@@ -83,13 +86,20 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 
 // Rederive implements plan.Family.
 func (k *kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
-	if it.Image != nil && it.Scope >= plan.Itself && it.Match.Entity == b.Rule.Target {
+	if it.Scope >= plan.Itself && (it.Image != nil || b.Rule.Derives()) {
 		k.Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
 // Display implements host.Gatherer.
 func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+	if b.Rule.Derives() {
+		look(pl, b, key, m, img)
+		return
+	}
+	if m.Entity != b.Rule.Target {
+		return
+	}
 	present := displays(b, img)
 	group, ok, err := Of(b.Rule).GroupOf(m, img)
 	if err != nil || !ok {
@@ -120,6 +130,9 @@ func rollUpText(b *plan.Binding, group string) string {
 	if b.Rule.ByUnique {
 		target = b.Rule.Target.Name + " with " + b.Rule.Target.Unique + " " + group
 	}
+	if b.Rule.Derives() {
+		return "roll up " + b.Rule.Writes[0] + " of " + target + ", an item that is made or deleted with its members"
+	}
 	return "roll up " + b.Rule.Writes[0] + " of " + target
 }
 
@@ -127,6 +140,10 @@ func rollUpText(b *plan.Binding, group string) string {
 func (*kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
 	for g := range pl.Rollups.All() {
 		if g.Binding == b {
+			if b.Rule.Derives() {
+				tell("a derived item came, went, or was written by another program", rollUpText(b, g.Group))
+				continue
+			}
 			tell("its display attribute was written by another program", rollUpText(b, g.Group))
 		}
 	}

@@ -53,6 +53,9 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 	var open []int
 	var keys []table.Key
 	for i, g := range groups {
+		if g.Rule.Derives() {
+			continue
+		}
 		if g.Live.Load() {
 			isLive[i], keys = true, append(keys, totalKeys(g)...)
 		} else if errs[i] = host.ErrNotLive; !g.Rule.ByUnique || len(pl.Rollups.Of(g).Relocated) == 0 {
@@ -83,6 +86,7 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 	}) {
 		errs[open[n]] = err
 	}
+	r.makeItems(ctx, groups, pl, errs)
 	return errs
 }
 
@@ -171,7 +175,7 @@ func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, va
 		return "", false
 	}
 	digest := stamp.Digest([]change.Value{value})
-	s, ok := stamp.Read(seen.Lookup(g.Stamp), stamp.Context(r.Planner.Incarnation, key, g.Group))
+	s, ok := stamp.Read(seen.Lookup(g.Stamp), contextOf(g.Binding, r.Planner.Incarnation, key, g.Group))
 	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 

@@ -19,13 +19,13 @@ func (*kind) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
 		return "", false
 	}
 	group, ok, err := Of(b.Rule).GroupOf(&s.Match, s.Image)
-	return group, ok && err == nil
+	return within(b, group), ok && err == nil
 }
 
 // RowsOf implements explaining.Family: the accumulators of the group that the item displays. They are kept without the item, too.
 func (k *kind) RowsOf(_ *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
 	group, ok := k.StampScope(b, s)
-	if s.Image == nil && !b.Rule.ByUnique && b.Rule.Target.HasKey(s.Key) {
+	if (s.Image == nil || b.Rule.Derives()) && !b.Rule.ByUnique && b.Rule.Target.HasKey(s.Key) {
 		group, ok = s.Key.String(), true
 	}
 	if !ok {

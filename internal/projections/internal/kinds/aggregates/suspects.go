@@ -41,7 +41,10 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if sus.Group == "" {
 		return nil
 	}
-	return totalKeys(groupOf(e.Table, sus))
+	if g := groupOf(e.Table, sus); !g.Rule.Derives() {
+		return totalKeys(g)
+	}
+	return auditedItem(e, sus).rows()
 }
 
 // auditedTotal is an aggregate's accumulators added up, but for those that are torn.
@@ -112,9 +115,12 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 			return reading
 		}
 	}
-	if sus.Kind == drift.Sum {
+	switch {
+	case sus.Kind == drift.Sum:
 		judgeSum(e, &reading, b, t, sum)
-	} else {
+	case b.Rule.Derives():
+		judgeDerived(e, &reading, b, t, sum)
+	default:
 		judgeDisplay(e, &reading, b, t, sum)
 	}
 	return reading

@@ -21,17 +21,24 @@ type Total struct {
 	audit.Amount              // its Operations are those on the accumulators
 	Changes      int64        // of the locator
 	Targets      []change.Key // the one that displays it first, then those that lost the locator to it
+	Expired      int64        // operations on all rows of a derived item when DynamoDB's time to live deleted it, if one of these rows says so
 	Err          *rules.ItemError
+}
+
+// accumulators adds to keys those of the rows that hold a group.
+func accumulators(keys []table.Key, g plan.GroupRef) []table.Key {
+	for suffix := range g.Suffixes {
+		keys = append(keys, state.AccumulatorKey(g, suffix))
+	}
+	return keys
 }
 
 // Rows implements host.Keeper.
 func (*kind) Rows() []string { return []string{state.AccumulatorRows} }
 
 // totalKeys are the rows that an aggregate is added up from.
-func totalKeys(g plan.GroupRef) (keys []table.Key) {
-	for suffix := range g.Suffixes {
-		keys = append(keys, state.AccumulatorKey(g, suffix))
-	}
+func totalKeys(g plan.GroupRef) []table.Key {
+	keys := accumulators(nil, g)
 	if g.Rule.ByUnique {
 		keys = append(keys, state.LocatorKey(g.Locator, g.Group))
 	}
@@ -50,6 +57,7 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 		a, err := state.ReadAccumulator(r)
 		t.Operations += a.Operations
 		t.Members += a.Members
+		t.Expired = max(t.Expired, state.CountOf(r[state.ExpiredAt]))
 		if err != nil {
 			t.Err = plan.Overflow("the sum").Parked
 		}
@@ -78,10 +86,7 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 // counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
 // number holds the sum.
 func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suffix int) error {
-	var keys []table.Key
-	for i := range g.Suffixes {
-		keys = append(keys, state.AccumulatorKey(g, i))
-	}
+	keys := accumulators(nil, g)
 	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package mirrors
 
 import (
-	"context"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -79,17 +78,4 @@ func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v stamp.Ver
 	for _, name := range a.Rule.Writes {
 		t.Put(name, w.item.content[name])
 	}
-}
-
-// Drop implements host.Maker. The item carries the engine's mark and the retired rule's stamp, as they
-// were seen (promise 8). It stays if a mirror rule that has not retired has it by now.
-func (kind) Drop(ctx context.Context, h *host.Host, id plan.ItemRule, left *plan.Leftover) error {
-	c := table.NewExpression()
-	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := stamp.Context(h.Planner.Incarnation, id.Key, "")
-	for _, b := range left.Unless {
-		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
-	}
-	h.Counters.Made.Add(1)
-	return h.Tables.DeleteItem(ctx, id.ID, "deleting a mirror item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }

@@ -1,0 +1,216 @@
+package projections
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// tagRules make a tag's item from its posts, and read it: a name is copied from it, and it is mirrored.
+const tagRules = `
+version: 1
+table: { keys: [pk, sk], type: kind }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: "METADATA" }, derived: true }
+rules:
+  posts: { count: Post, as: Tag.posts, by: tag }
+  likes: { sum: likes, of: Post, as: Tag.likes, by: tag, write_shards: 2 }
+  mean:  { average: likes, of: Post, as: Tag.mean, by: tag }
+  label: { set: { label: "${tag}:${posts}" }, of: Tag }
+  back:  { copy: [posts as tagPosts], from: Tag, to: Post, by: tag }
+`
+
+var tagA = change.Key{Partition: "TAG#a", Sort: "METADATA"}
+
+func taggedPost(id, tag string, likes change.Value) change.Item {
+	it := change.Item{"pk": s("POST#" + id), "sk": s("METADATA"), "kind": s("Post")}
+	if tag != "" {
+		it["tag"] = s(tag)
+	}
+	if likes.Kind() != change.KindAbsent {
+		it["likes"] = likes
+	}
+	return it
+}
+
+// TestDerivedItemExistsWhileItemsContribute has posts come and go.
+func TestDerivedItemExistsWhileItemsContribute(t *testing.T) {
+	w := newWorld(t, tagRules)
+	w.put(taggedPost("p0", "b", number("0")))
+	e := w.seeded()
+	n := 0
+	var none change.Value
+	for _, step := range []struct {
+		name  string
+		do    func()
+		posts change.Value
+	}{
+		{"nothing", func() {}, none},
+		{"a post without likes", func() { w.put(taggedPost("p1", "a", none)) }, number("1")},
+		{"a post of 0 likes", func() { w.put(taggedPost("p2", "a", number("0"))) }, number("2")},
+		{"the application overwrites it", func() {
+			w.put(change.Item{"pk": s("TAG#a"), "sk": s("METADATA"), "kind": s("Tag"), "posts": number("9"), "colour": s("red")})
+		}, number("2")},
+		{"the application makes it another", func() {
+			w.put(change.Item{"pk": s("TAG#a"), "sk": s("METADATA"), "kind": s("Other")})
+		}, number("2")},
+		{"the application deletes it", func() { w.delete(tagA) }, number("2")},
+		{"the application changes an attribute", func() { w.update(tagA, change.Item{"posts": none, "colour": s("blue")}) }, number("2")},
+		{"the posts go", func() {
+			w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"})
+			w.put(taggedPost("p2", "", number("0")))
+		}, none},
+		{"the application puts one", func() { w.put(change.Item{"pk": s("TAG#a"), "sk": s("METADATA"), "kind": s("Tag")}) }, none},
+		{"a post comes again", func() { w.put(taggedPost("p1", "a", number("3"))) }, number("1")},
+	} {
+		step.do()
+		n = w.drain(e, n)
+		if got := w.get(tagA)["posts"]; !got.Equal(step.posts) {
+			t.Errorf("%s: posts is %q, want %q", step.name, got.Text(), step.posts.Text())
+		}
+		w.expectRight()
+		if t.Failed() {
+			t.Fatal("after ", step.name)
+		}
+	}
+}
+
+// TestExpiredItemStaysAwayUntilItsNextContribution has DynamoDB's time to live delete a derived item.
+func TestExpiredItemStaysAwayUntilItsNextContribution(t *testing.T) {
+	w := newWorld(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1))
+	e := w.seeded()
+	w.put(taggedPost("p1", "a", number("3")))
+	n := w.drain(e, 0)
+	until := w.get(tagA)["until"]
+	want := time.Now().Add(90 * 24 * time.Hour).Unix()
+	if at, err := strconv.ParseInt(until.Text(), 10, 64); err != nil || at > want || at < want-60 {
+		t.Errorf("until is %q, want about %d", until.Text(), want)
+	}
+	w.delete(tagA)
+	records := w.records()
+	records[len(records)-1].Expired = true
+	n = w.drain(e, n)
+	replay := func(why string) {
+		t.Helper()
+		if err := e.Rederive(w.ctx, []change.Key{{Partition: "POST#p1", Sort: "METADATA"}}); err != nil {
+			t.Fatal(err)
+		}
+		if w.get(tagA) != nil {
+			t.Errorf("the item is back: %s", why)
+		}
+	}
+	if _, err := e.Process(w.ctx, records); err != nil { // all of it once more
+		t.Fatal(err)
+	}
+	n = w.drain(e, n)
+	w.put(taggedPost("p1", "a", number("3")))
+	n = w.drain(e, n)
+	replay("its source was rederived")
+	w.put(taggedPost("p2", "a", number("0")))
+	n = w.drain(e, n)
+	w.expect(tagA, "posts", number("2"))
+	w.expect(tagA, "likes", number("3"))
+	w.expectRight()
+	w.delete(tagA) // and that was the application
+	w.drain(e, n)
+	w.expect(tagA, "posts", number("2"))
+}
+
+// TestDerivedItemsAreMadeByAReplayAndGoWithTheirRules has a full table, a lost item, and rules that come and go.
+func TestDerivedItemsAreMadeByAReplayAndGoWithTheirRules(t *testing.T) {
+	w := newWorld(t, tagRules)
+	w.put(taggedPost("p1", "a", number("3")))
+	w.put(taggedPost("p2", "b", number("3")))
+	w.put(change.Item{"pk": s("TAG#c"), "sk": s("METADATA"), "kind": s("Tag")})
+	e := w.seeded()
+	w.expect(tagA, "posts", number("1"))
+	w.expectRight()
+	n := w.drain(e, 0)
+	w.delete(tagA)
+	n += len(w.records()) - n // the record is lost
+	if err := e.Work(w.ctx, "rederive", []change.Key{{Partition: "POST#p1", Sort: "METADATA"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(tagA, "posts", number("1"))
+	n = w.drain(e, n)
+	expiring := strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1)
+	for _, rules := range []string{
+		strings.Replace(tagRules, "  likes:", "  others:", 1), expiring, tagRules,
+		strings.Replace(tagRules, "by: tag }\n  label", "by: tag, where: likes > 5 }\n  label", 1), tagRules,
+	} {
+		e := w.changing(rules, nil)
+		if err := e.Seed(w.ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		n = w.drain(e, n)
+		w.expect(tagA, "posts", number("1"))
+		if until := w.get(tagA)["until"]; (until.Kind() == change.KindNumber) != (rules == expiring) {
+			t.Errorf("until is %q", until.Text())
+		}
+		w.expectRight()
+	}
+	before, _, _ := strings.Cut(tagRules, "  posts:")
+	e = w.changing(strings.Replace(before, ", derived: true", "", 1)+
+		"  back: { copy: [name as tagName], from: Tag, to: Post, by: tag }\n", nil)
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.drain(e, n)
+	if w.get(tagA) != nil {
+		t.Error("the item outlives the last rule that made it")
+	}
+}
+
+// TestPriceOfDerivedItems counts what docs/performance.md says.
+func TestPriceOfDerivedItems(t *testing.T) {
+	totals, _, _ := strings.Cut(tagRules, "  label:")
+	w := newWorld(t, totals)
+	e := w.seeded()
+	units := func(do func()) float64 {
+		from := len(w.records())
+		do()
+		before := w.sim.Usage()
+		records := w.records()[from:]
+		if done, err := e.Process(w.ctx, records); err != nil || done != len(records) {
+			t.Fatal(done, err)
+		}
+		used := w.sim.Usage().Sub(before).WriteUnits
+		w.drain(e, from+len(records))
+		return used
+	}
+	const (
+		move = 2 + 3*2 // the entry, and an accumulator of each of three rules
+		turn = 2 + 4*2 // an item that is made or deleted, and four rows, of which one rule has two
+	)
+	made := units(func() { w.put(taggedPost("p1", "a", number("3"))) })
+	more := units(func() { w.put(taggedPost("p2", "a", number("3"))) })
+	less := units(func() { w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"}) })
+	gone := units(func() { w.delete(change.Key{Partition: "POST#p2", Sort: "METADATA"}) })
+	if made != move+1+turn || more != move+1 || less != move+1 || gone != move+turn {
+		t.Errorf("a first member costs %v units, want %d; a second one %v, want %d; its end %v, want %d; the last one's %v, want %d",
+			made, move+1+turn, more, move+1, less, move+1, gone, move+turn)
+	}
+}
+
+// TestDerivedItemOfManyRules has as many rules on one entity as a rule file may have.
+func TestDerivedItemOfManyRules(t *testing.T) {
+	rules, _, _ := strings.Cut(tagRules, "  posts:")
+	for i := range 20 {
+		rules += "  posts-" + strconv.Itoa(i) + ": { count: Post, as: Tag.posts" + strconv.Itoa(i) + ", by: tag, write_shards: 2 }\n"
+	}
+	w := newWorld(t, rules)
+	e := w.seeded()
+	n := 0
+	for i := range 8 {
+		for k := range 6 {
+			w.put(taggedPost(strconv.Itoa(i)+"-"+strconv.Itoa(k), string(rune('a'+k)), number("1")))
+		}
+		n = w.drain(e, n)
+	}
+	w.expect(tagA, "posts19", number("8"))
+	w.expectRight()
+}

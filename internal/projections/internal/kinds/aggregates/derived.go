@@ -1,0 +1,79 @@
+package aggregates
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// The rules on a derived entity make its items together. An item exists exactly while one of these rules has a member. Whatever
+// the application puts under such a key belongs to the rules, so the key alone decides.
+
+// contextOf is the context of a rule's stamp on an item that displays a group. Of a rule that makes items, it names no
+// group: the key says it.
+func contextOf(b *plan.Binding, incarnation string, key change.Key, group string) string {
+	return stamp.Context(incarnation, key, within(b, group))
+}
+
+// within is the part of a stamp's context that names the group.
+func within(b *plan.Binding, group string) string {
+	if b.Rule.Derives() {
+		return ""
+	}
+	return group
+}
+
+// isWhole reports whether an item is one that rules made, and of the entity.
+func isWhole(b *plan.Binding, key change.Key, img change.Image) bool {
+	return plan.IsMade(key, img) && b.Rule.Target.Is(img)
+}
+
+// classifyDerived asks for a derived item to be brought up to date if another program wrote or deleted it, or if it came. An
+// item that DynamoDB's time to live deleted stays away.
+func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+	rec := s.Record
+	if !b.Rule.Target.HasKey(rec.Key) {
+		return false
+	}
+	context := contextOf(b, p.Incarnation, rec.Key, "")
+	if rec.Old != nil && rec.New != nil && isWhole(b, rec.Key, rec.New) && isWhole(b, rec.Key, rec.Old) {
+		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
+		if ours || plan.Untouched(b, rec.Old, rec.New) {
+			return false
+		}
+	}
+	ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: rec.Key.String()}, plan.Rollup{First: s.Index})
+	ru.Expired = rec.New == nil && rec.Expired && isWhole(b, rec.Key, rec.Old)
+	ru.Deleted = rec.New == nil && !rec.Expired
+	see(ru, rec.Key, rec.New)
+	if plan.Stamped(b, context, rec.Old) && !rec.Expired {
+		plan.Note(&ru.Contested, rec.Key)
+	}
+	return true
+}
+
+// see notes a target as it was at a moment; nil: there was none.
+func see(ru *plan.Rollup, key change.Key, img change.Image) {
+	if ru.Seen == nil {
+		ru.Seen = map[change.Key]change.Image{}
+	}
+	ru.Seen[key] = img
+}
+
+// look plans to look at the derived items that an item is, or contributes to.
+func look(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+	if b.Rule.Target.HasKey(key) {
+		ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: key.String()}, plan.Rollup{})
+		ru.Looked = true
+		see(ru, key, img)
+	}
+	if img == nil || m.Entity != b.Rule.Source {
+		return
+	}
+	b.Family.(plan.Feeder).Effects(b, m, img, func(_ string, f plan.Effect) {
+		if f.Kind == plan.Contribution {
+			pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: f.Group}, plan.Rollup{}).Looked = true
+		}
+	})
+}

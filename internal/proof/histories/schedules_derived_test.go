@@ -1,0 +1,59 @@
+package histories
+
+import "github.com/dynamill/dynamill/internal/proof/adversary"
+
+// tagRules make a tag's item from the posts that name it, and from their likes.
+const tagRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "INFO" } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: "INFO" }, derived: true }
+rules:
+  posts: { count: Post, as: Tag.posts, by: tag }
+`
+
+// likesOfTags are tagRules of which a tag counts the likes alone.
+const likesOfTags = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "INFO" } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: "INFO" }, derived: true }
+rules:
+  likes: { sum: likes, of: Post, as: Tag.likes, by: tag }
+`
+
+// derivedSchedules are those for the guards of derived items.
+func derivedSchedules() []schedule {
+	return []schedule{{
+		// A sleeper is about to make a tag's item. Meanwhile the only post of the tag names another one: when it wakes, no
+		// stamp on an item that is not there holds it off.
+		guard: "DerivedRows", name: "a sleeper makes an item to which nothing contributes any more",
+		rules:   tagRules,
+		steps:   []Step{puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#1, sk=INFO, tag=b"), befalls(adversary.Woke)},
+		strikes: []adversary.Strike{at(`^TransactWriteItems\n      put app \{.*TAG#a`, 0, adversary.Froze)},
+	}, {
+		// A sleeper is about to show one post on a tag's item. There are two when it wakes.
+		guard: "DerivedVersion", name: "a sleeper shows fewer posts than a tag has by now",
+		rules: tagRules,
+		steps: []Step{
+			puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#2, sk=INFO, tag=a"), puts("pk=POST#3, sk=INFO, tag=a"), befalls(adversary.Woke),
+		},
+		strikes: []adversary.Strike{at(`^UpdateItem app\(TAG#a/INFO\).* posts = 2`, 0, adversary.Froze)},
+	}, {
+		guard: "DerivedOfZero", name: "a post without a like makes a tag's item",
+		rules: likesOfTags,
+		steps: []Step{puts("pk=POST#1, sk=INFO, tag=a, likes=#0")},
+	}, {
+		guard: "DerivedLooked", name: "posts that are older than the stream make their tags' items",
+		rules: tagRules, old: 2,
+		steps: []Step{puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#2, sk=INFO, tag=b"), {Turns: Rest, Kind: Judge}},
+	}, {
+		guard: "DerivedTold", name: "the application puts its own item in the place of a derived one, and where none belongs",
+		rules: tagRules,
+		steps: []Step{
+			puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=TAG#a, sk=INFO, colour=red"), puts("pk=TAG#b, sk=INFO, posts=#3"),
+		},
+	}}
+}
