@@ -147,7 +147,8 @@ func (l *life) loseState() error {
 // recreate restores the table from a backup that holds most of its items, stamps included.
 func (l *life) recreate(pick uint64) error {
 	l.crew.KillAll()
-	l.startsOver = true
+	l.judgeFound()
+	l.startsOver, l.restored = true, map[change.Key]bool{}
 	backup, err := l.app.present()
 	if err != nil {
 		return err
@@ -160,6 +161,7 @@ func (l *life) recreate(pick uint64) error {
 		if pick>>(i%60)&3 == 3 {
 			continue
 		}
+		l.restored[l.Population.Key(it)] = true
 		if err := l.app.put(it); err != nil {
 			return err
 		}
