@@ -89,7 +89,8 @@ func ledgerSchedules() []schedule {
 			// A program that counts by itself reads a group that shows 0, while another
 			// one puts it without count and stamp (nothing is shown then, for nothing was
 			// ever counted). What the first one puts carries a good stamp over a wrong count.
-			guard: "StampDigest", name: "a program counts by itself under the engine's stamp", rules: members,
+			guard: "StampDigest", name: "a program counts by itself under the engine's stamp",
+			rules: changed(members, "as: Group.memberCount", "as: Group.memberCount, if_none: absent"),
 			steps: []Step{
 				puts(group + ", memberCount=#42"), step(Rest, Remember, group), puts(group),
 				{Turns: Rest, Kind: PutBack, Items: step(0, Put, "memberCount=#1").Items},
