@@ -112,7 +112,7 @@ func TestFiltersOfTheExamples(t *testing.T) {
 			`{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"USER#"}]},"sk":{"S":[{"prefix":"GROUP#"},"PROFILE"]}}}}`,
 		},
 		"likes": {
-			`{"dynamodb":{"Keys":{"PK":{"S":[{"prefix":"POST#"}]},"SK":{"S":[{"prefix":"LIKE#USER#"}]}}}}`,
+			`{"dynamodb":{"Keys":{"PK":{"S":[{"prefix":"ORG#"}]},"SK":{"S":[{"prefix":"MEMBER#"},"METADATA",{"prefix":"TEAM#"}]}}}}`,
 			`{"dynamodb":{"Keys":{"PK":{"S":[{"prefix":"USER#"}]},"SK":{"S":[{"prefix":"LIKE#POST#"},{"prefix":"POST#"},"PROFILE"]}}}}`,
 		},
 	} {

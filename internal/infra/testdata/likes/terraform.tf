@@ -173,8 +173,7 @@ resource "aws_iam_role_policy" "function" {
     Version = "2012-10-17"
     Statement = [
       # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
-      # DeleteItem takes mirror items away whose source is gone. Query finds the children of copy rules that
-      # lie in their parent's collection.
+      # Query finds the children of copy rules that lie in their parent's collection.
       {
         Sid    = "Table"
         Effect = "Allow"
@@ -184,7 +183,6 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:UpdateItem",
           "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
-          "dynamodb:DeleteItem",
           "dynamodb:Query",
         ]
         Resource = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table/likes"
@@ -310,7 +308,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
   # function and cost nothing.
   filter_criteria {
     filter {
-      pattern = "{\"dynamodb\":{\"Keys\":{\"PK\":{\"S\":[{\"prefix\":\"POST#\"}]},\"SK\":{\"S\":[{\"prefix\":\"LIKE#USER#\"}]}}}}"
+      pattern = "{\"dynamodb\":{\"Keys\":{\"PK\":{\"S\":[{\"prefix\":\"ORG#\"}]},\"SK\":{\"S\":[{\"prefix\":\"MEMBER#\"},\"METADATA\",{\"prefix\":\"TEAM#\"}]}}}}"
     }
 
     filter {
