@@ -100,7 +100,7 @@ func aggregateSchedules() []schedule {
 		// One worker's seeding is held up while it applies records; another's reading is, while it
 		// seeds. The task comes when the rule is live and shown, which the counting worker does not know.
 		guard: "LiveAsked", name: "a worker counts that does not know that the rule was shown meanwhile",
-		rules: teamRules,
+		rules: changed(teamRules, "by: teamId", "by: teamId, if_none: absent"), // no record tells of the display
 		steps: []Step{puts("pk=TEAM#a, sk=INFO"), befalls(adversary.Takeover), puts("pk=TASK#1, sk=INFO, teamId=a"), {Turns: Rest, Kind: Judge}},
 		strikes: []adversary.Strike{
 			holds(`^BatchGetItem app-dynamill\(registry/seeding\)`, 0),
