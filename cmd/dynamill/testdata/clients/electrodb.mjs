@@ -3,18 +3,17 @@ import { Entity } from "electrodb";
 import { connection, live, table } from "./application.mjs";
 
 const options = { client: new DynamoDBClient(connection), table };
-const casing = "none"; // ElectroDB writes keys in lower case otherwise
 const user = new Entity({
   model: { service: "blog", entity: "user", version: "1" },
   attributes: { userId: { type: "string" }, name: { type: "string" }, postCount: { type: "number" } },
-  indexes: { primary: { pk: { field: "pk", composite: ["userId"], casing }, sk: { field: "sk", composite: [], casing } } },
+  indexes: { primary: { pk: { field: "pk", composite: ["userId"] }, sk: { field: "sk", composite: [] } } },
 }, options);
 const post = new Entity({
   model: { service: "blog", entity: "post", version: "1" },
   attributes: {
     userId: { type: "string" }, postId: { type: "string" }, title: { type: "string" }, authorName: { type: "string" }, slug: { type: "string" },
   },
-  indexes: { primary: { pk: { field: "pk", composite: ["userId"], casing }, sk: { field: "sk", composite: ["postId"], casing } } },
+  indexes: { primary: { pk: { field: "pk", composite: ["userId"] }, sk: { field: "sk", composite: ["postId"] } } },
 }, options);
 
 await live({
