@@ -28,6 +28,9 @@ rules:
 func TestApplicationsOfClientLibrariesSeeDerivedData(t *testing.T) {
 	t.Parallel()
 	modules := os.Getenv(clientsVariable)
+	if modules == "" && (os.Getenv("DYNAMILL_REQUIRE_ENDPOINT") != "" || os.Getenv("CI") != "") {
+		t.Fatalf("%s must name the folder of client libraries that `make test` installs: .tools/clients/node_modules", clientsVariable)
+	}
 	if modules == "" {
 		t.Skipf("%s names no folder of client libraries; `make test` installs them", clientsVariable)
 	}
