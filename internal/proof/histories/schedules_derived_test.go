@@ -24,6 +24,9 @@ rules:
   likes: { sum: likes, of: Post, as: Tag.likes, by: tag }
 `
 
+// likedTags are tagRules with the likes of a tag beside the posts.
+var likedTags = tagRules + "  likes: { sum: likes, of: Post, as: Tag.likes, by: tag }\n"
+
 // derivedSchedules are those for the guards of derived items.
 func derivedSchedules() []schedule {
 	return []schedule{{
@@ -39,6 +42,24 @@ func derivedSchedules() []schedule {
 		rules: tagRules,
 		steps: []Step{
 			puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#2, sk=INFO, tag=a"), puts("pk=POST#3, sk=INFO, tag=a"), befalls(adversary.Woke),
+		},
+		strikes: []adversary.Strike{at(`^UpdateItem app\(TAG#a/INFO\).* posts = 2`, 0, adversary.Froze)},
+	}, {
+		// A sleeper is about to put a tag's item in the place of the application's. Newer rules have done so when it wakes.
+		guard: "DerivedAsRead", name: "a worker with older rules replaces an item that newer rules wrote meanwhile",
+		rules: likedTags, first: tagRules,
+		steps: []Step{
+			puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=TAG#a, sk=INFO, colour=red"),
+			{Turns: Struck, Kind: Befall, Fault: adversary.RulesAdded}, befalls(adversary.Woke),
+		},
+		strikes: []adversary.Strike{at(`^TransactWriteItems\n +put app \{.*pk=TAG#a`, 1, adversary.Froze)},
+	}, {
+		// A sleeper is about to show two posts of a tag. When it wakes, newer rules show them without the likes: not what it wants.
+		guard: "DerivedLater", name: "a worker with older rules finds an item that newer rules wrote",
+		rules: tagRules, first: likedTags, taken: true,
+		steps: []Step{
+			puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#2, sk=INFO, tag=a"),
+			{Turns: Struck, Kind: Befall, Fault: adversary.RulesChanged, Rules: tagRules}, befalls(adversary.Woke),
 		},
 		strikes: []adversary.Strike{at(`^UpdateItem app\(TAG#a/INFO\).* posts = 2`, 0, adversary.Froze)},
 	}, {

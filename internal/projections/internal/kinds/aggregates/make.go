@@ -253,17 +253,17 @@ func putAll(w *target.Write, content map[string]change.Value) {
 	}
 }
 
-// settleAt makes, replaces, writes or deletes the item that was read, if the rows are still as they were read. It reports false if they
-// are not.
+// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. It reports false if
+// they are not.
 func (r run) settleAt(ctx context.Context, it *derivedItem, s settlement, rows map[table.Key]table.Row) (bool, error) {
 	var part ddb.TransactWriteItem
 	switch {
-	case s.members <= 0 && it.seen != nil && r.isNewer(it):
+	case it.seen != nil && r.isLater(it):
 		return true, nil // rules that this process does not know have it: it is about to find out
 	case s.members <= 0 && it.seen != nil && it.waits && plan.IsMade(it.key, it.seen), s.members > 0 && plan.IsMade(it.key, it.seen):
 		w := target.On(it.live[0], "", it.key)
 		putAll(w, r.content(it, s))
-		w.Condition = w.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(it.key)))
+		w.Condition = r.asRead(it, w.Expression)
 		part = w.InTransaction(r.Tables.Reader)
 	case s.members <= 0 && it.waits:
 		return true, nil
@@ -289,16 +289,30 @@ func (r run) settleAt(ctx context.Context, it *derivedItem, s settlement, rows m
 	return true, r.ParkRefused(ctx, it.live[0], it.key, err)
 }
 
-// isNewer reports whether the item carries the stamp of a rule that this process does not know.
-func (r run) isNewer(it *derivedItem) bool {
+// isLater reports whether the item carries the stamp of a rule that this process does not know, or of a later rules epoch.
+func (r run) isLater(it *derivedItem) bool {
 	for name, v := range it.seen.All() {
 		id, stamped := strings.CutPrefix(name, stamp.Prefix)
 		s, ok := stamp.Parse(v)
-		if stamped && ok && s.Context == stamp.Context(r.Planner.Incarnation, it.key, "") && r.Planner.AnyByID(id) == nil {
+		if stamped && ok && s.Context == stamp.Context(r.Planner.Incarnation, it.key, "") &&
+			(r.Planner.AnyByID(id) == nil || s.Version.RulesEpoch() > r.Planner.Epoch) {
 			return true
 		}
 	}
 	return false
+}
+
+// asRead is the condition that an item is still what it was when it was read: nothing, another program's, or one that rules made, with the
+// same stamps. Later rules show the same rows under other stamps.
+func (r run) asRead(it *derivedItem, c *table.Expression) string {
+	if it.seen == nil {
+		return c.Format("attribute_not_exists(%n)", r.Tables.PartitionKey)
+	}
+	condition := c.Same(plan.MadeAttribute, it.seen.Lookup(plan.MadeAttribute))
+	for _, b := range it.live {
+		condition += c.Same(b.Stamp, it.seen.Lookup(b.Stamp))
+	}
+	return table.Whole(condition)
 }
 
 // itemWhole puts the item in the place of whatever stands there.
@@ -309,18 +323,18 @@ func (r run) itemWhole(it *derivedItem, s settlement) ddb.TransactWriteItem {
 	for name, v := range r.Tables.ItemKey(it.key) {
 		item[name] = v
 	}
-	put := &ddb.Put{TableName: &r.Tables.Table, Item: item, ReturnValuesOnConditionCheckFailure: table.AllOld}
-	if it.seen == nil {
-		c := table.NewExpression()
-		condition := c.Format("attribute_not_exists(%n)", r.Tables.PartitionKey)
-		put.ConditionExpression, put.ExpressionAttributeNames = &condition, c.Names
-	}
-	return ddb.TransactWriteItem{Put: put}
+	c := table.NewExpression()
+	condition := r.asRead(it, c)
+	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &r.Tables.Table, Item: item, ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values, ReturnValuesOnConditionCheckFailure: table.AllOld}}
 }
 
 // itemGone deletes whatever stands at the item's key.
 func (r run) itemGone(it *derivedItem) ddb.TransactWriteItem {
-	return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &r.Tables.Table, Key: r.Tables.ItemKey(it.key)}}
+	c := table.NewExpression()
+	condition := r.asRead(it, c)
+	return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &r.Tables.Table, Key: r.Tables.ItemKey(it.key), ConditionExpression: &condition,
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values, ReturnValuesOnConditionCheckFailure: table.AllOld}}
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.
