@@ -178,16 +178,15 @@ func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-// TestExactCapacityOfCounting confirms the simulator's figure for counting
-// against an endpoint that reports capacity exactly.
-func TestExactCapacityOfCounting(t *testing.T) {
+// exactEngine opens an engine on a new table of an endpoint that reports capacity exactly; nil if there is none.
+func exactEngine(t *testing.T, ruleFile string) (e *Engine, m *metered, table string) {
 	server, found := emulator.Exact(t)
 	if !found {
 		t.Log("no endpoint that reports exact capacity; the simulator's figures stand alone")
-		return
+		return nil, nil, ""
 	}
 	client := dynamodb.NewFromConfig(server.Config(t))
-	table := "bench-" + state.NewID()
+	table = "bench-" + state.NewID()
 	ctx := t.Context()
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: &table, BillingMode: ddb.BillingModePayPerRequest,
@@ -199,17 +198,27 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &metered{Client: client}
-	e, err := Open(ctx, Config{Client: m, Table: table, Rules: loadRules(t, countRules)})
-	if err != nil {
+	m = &metered{Client: client}
+	if e, err = Open(ctx, Config{Client: m, Table: table, Rules: loadRules(t, ruleFile)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Seed(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
+	return e, m, table
+}
+
+// TestExactCapacityOfCounting confirms the simulator's figure for counting
+// against an endpoint that reports capacity exactly.
+func TestExactCapacityOfCounting(t *testing.T) {
+	e, m, table := exactEngine(t, countRules)
+	if e == nil {
+		return
+	}
+	ctx := t.Context()
 	for g := range 10 {
 		item := attributes.ItemToTable(change.Item{"pk": s(fmt.Sprintf("GROUP#group-%d", g)), "sk": s("METADATA"), "name": s("a group")})
-		if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
+		if _, err := m.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 			t.Fatal(err)
 		}
 	}

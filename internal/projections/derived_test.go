@@ -79,6 +79,74 @@ func TestDerivedItemExistsWhileItemsContribute(t *testing.T) {
 	}
 }
 
+// derivedElementRules make an item for each tag of a post.
+const derivedElementRules = `
+version: 1
+table: { keys: [pk, sk], type: kind }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: "METADATA" }, derived: true }
+rules:
+  posts: { count: Post, each: tags as tag, as: Tag.postCount }
+  likes: { sum: likes, of: Post, each: tags as tag, as: Tag.likes, where: tag != "c", write_shards: 2 }
+  label: { set: { label: "${tag}:${postCount}" }, of: Tag }
+`
+
+// TestEachElementDerivesAnItem has tags come and go.
+func TestEachElementDerivesAnItem(t *testing.T) {
+	w := newWorld(t, derivedElementRules)
+	p0, p1 := change.Key{Partition: "POST#p0", Sort: "METADATA"}, change.Key{Partition: "POST#p1", Sort: "METADATA"}
+	post := func(id string, tags change.Value) change.Item {
+		it := taggedPost(id, "", number("0")) // an amount of 0 makes an item, too
+		it["tags"] = tags
+		return it
+	}
+	expect := func(name string, want map[string]string) {
+		t.Helper()
+		for _, tag := range []string{"a", "b", "c", "d"} {
+			it := w.get(change.Key{Partition: "TAG#" + tag, Sort: "METADATA"})
+			if got := it["postCount"].Text(); got != want[tag] || (it == nil) != (want[tag] == "") {
+				t.Errorf("%s: TAG#%s has postCount %q, want %q: %v", name, tag, got, want[tag], it)
+			}
+		}
+		w.expectRight()
+		if t.Failed() {
+			t.Fatal("after ", name)
+		}
+	}
+	w.put(post("p0", tagged("a", "b")))
+	e := w.seeded()
+	expect("a post from before", map[string]string{"a": "1", "b": "1"})
+	n := 0
+	for _, step := range []struct {
+		name string
+		do   func()
+		want map[string]string
+	}{
+		{"a post with one tag twice", func() { w.put(post("p1", tagged("b", "c", "b"))) }, map[string]string{"a": "1", "b": "2", "c": "1"}},
+		{"another tag instead", func() { w.put(post("p1", tagged("b", "d"))) }, map[string]string{"a": "1", "b": "2", "d": "1"}},
+		{"tags that are no list", func() { w.put(post("p1", s("b"))) }, map[string]string{"a": "1", "b": "1"}},
+		{"one element that is no tag", func() { w.put(post("p1", listOf(s("a"), listOf(s("b"))))) }, map[string]string{"a": "1", "b": "1"}},
+		{"tags again", func() { w.put(post("p1", tagged("a", "c"))) }, map[string]string{"a": "2", "b": "1", "c": "1"}},
+		{"the application deletes an item", func() { w.delete(tagA) }, map[string]string{"a": "2", "b": "1", "c": "1"}},
+		{"a post goes", func() { w.delete(p0) }, map[string]string{"a": "1", "c": "1"}},
+	} {
+		step.do()
+		n = w.drain(e, n)
+		expect(step.name, step.want)
+	}
+	w.delete(change.Key{Partition: "TAG#c", Sort: "METADATA"}) // its record is never seen
+	n = len(w.records())
+	if err := e.Rederive(w.ctx, []change.Key{p1}); err != nil {
+		t.Fatal(err)
+	}
+	n = w.drain(e, n)
+	expect("an item is lost, and its post is derived again", map[string]string{"a": "1", "c": "1"})
+	w.delete(p1)
+	w.drain(e, n)
+	expect("the last post goes", nil)
+}
+
 // TestExpiredItemStaysAwayUntilItsNextContribution has DynamoDB's time to live delete a derived item.
 func TestExpiredItemStaysAwayUntilItsNextContribution(t *testing.T) {
 	w := newWorld(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1))

@@ -47,6 +47,7 @@ func Compare(old, new *Rule) []FieldChange {
 	if old.Target.Name != old.Source.Name || new.Target.Name != new.Source.Name {
 		compareEntities(old.Target, new.Target, add)
 	}
+	add("each", old.Each.String(), new.Each.String())
 	add("by", old.joinText(), new.joinText())
 	add("where", programText(old.where), programText(new.where))
 	if same {

@@ -73,7 +73,7 @@ func compile(filename string, from *check.File) *Set {
 func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	r := &Rule{Name: cr.Decl.Name.Text, Kind: cr.Decl.Kind.(Kind), Source: source, Target: target, Level: cr.Level, Reads: cr.Reads,
 		JoinReads: cr.ChildReads,
-		ByUnique:  cr.Join.ByUnique, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
+		ByUnique:  cr.Join.ByUnique, Each: Each{cr.Each.List.Text, cr.Each.As.Text}, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
 	for _, pair := range cr.Decl.By {
 		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare(), Expression: pair.Ours.Expression})
 	}
@@ -156,6 +156,9 @@ func (s *Set) fingerprint(r *Rule) string {
 		if from.IsVariable() {
 			return "$" + ours.shape.Variables[from.Slot]
 		}
+		if from.IsElement() {
+			return "$" + from.Attribute
+		}
 		return from.Attribute
 	}
 	if r.ByUnique { // the engine finds the target by its entity's name and the value
@@ -164,6 +167,9 @@ func (s *Set) fingerprint(r *Rule) string {
 		for slot, from := range r.join.Fill {
 			fmt.Fprintf(&b, " %q=%q", theirs.shape.Variables[slot], refText(from))
 		}
+	}
+	if r.Each.Given() {
+		fmt.Fprintf(&b, "\neach %q %q", r.Each.List, r.Each.As)
 	}
 	if r.where != nil {
 		fmt.Fprintf(&b, "\nwhere %q", programText(r.where))

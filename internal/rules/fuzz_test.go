@@ -41,9 +41,15 @@ func FuzzLoad(f *testing.F) {
 				form.Given(item)
 				_, _, _ = r.ParentKey(&m, item)
 			case rules.Maker:
-				_, _, _ = form.Item(&m, item)
+				_ = r.ForEach(&m, item, func(_ string, m *rules.Match) error {
+					_, _, err := form.Item(m, item)
+					return err
+				})
 			case rules.Adder:
-				_, _, _ = form.Contribution(&m, item)
+				_ = r.ForEach(&m, item, func(_ string, m *rules.Match) error {
+					_, _, err := form.Contribution(m, item)
+					return err
+				})
 			case rules.Setter:
 				_, _ = form.Values(&m, item)
 			default:

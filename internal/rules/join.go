@@ -22,8 +22,11 @@ func (e *Entity) variableOrAttribute(r check.Ref) string {
 }
 
 func (e *Entity) refName(r check.Ref) string {
-	if r.Expression != nil {
+	switch {
+	case r.Expression != nil:
 		return programText(r.Expression) + " of " + e.Name
+	case r.IsElement():
+		return "the element " + r.Attribute + " of " + e.Name
 	}
 	return e.Name + "." + e.variableOrAttribute(r)
 }
@@ -31,13 +34,14 @@ func (e *Entity) refName(r check.Ref) string {
 // text returns the text of a join value. false without an error means that the
 // value is absent, null or empty.
 func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
-	if r.Expression != nil {
+	switch {
+	case r.Expression != nil:
 		return e.worked(r, m, img)
-	}
-	if r.IsVariable() {
+	case r.IsVariable():
 		return e.variable(r.Slot, m, img), true, nil
-	}
-	if img == nil {
+	case r.IsElement() && m.element != nil:
+		return m.element.text, true, nil
+	case r.IsElement() || img == nil:
 		return "", false, nil
 	}
 	return e.joinText(r, img.Lookup(r.Attribute))
@@ -246,8 +250,11 @@ func (e *Entity) lookup(m *Match, img change.Image) expr.Lookup {
 }
 
 // Value looks an attribute up on an item, or, where there is none of that name, a
-// variable of the item's key.
+// variable of the item's key. The name of an element is the element's alone.
 func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
+	if m.element != nil && m.element.name == name {
+		return m.element.value
+	}
 	if img != nil {
 		if value := img.Lookup(name); value.Kind() != change.KindAbsent {
 			return value

@@ -58,7 +58,7 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 }
 
 // JoinsAcrossCase reports whether the rule compares a variable of an entity's keys with an
-// attribute: where the two differ, the rule finds nothing. If the template says the case, a rule does so too that takes the
+// attribute or an element: where the two differ, the rule finds nothing. If the template says the case, a rule does so too that takes the
 // variable's value from the key or, if the key holds it in this case, from the attribute of its name.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	theirs, ours := r.sides()
@@ -71,8 +71,8 @@ func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 		return true
 	}
 	if r.ByUnique {
-		return theirs == e && theirs.unique.Slot == slot && r.join.Unique.IsAttribute() ||
+		return theirs == e && theirs.unique.Slot == slot && !r.join.Unique.IsVariable() ||
 			ours == e && r.join.Unique.Slot == slot && theirs.unique.IsAttribute()
 	}
-	return theirs == e && r.join.Fill[slot].IsAttribute()
+	return theirs == e && !r.join.Fill[slot].IsVariable()
 }

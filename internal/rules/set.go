@@ -116,6 +116,7 @@ type Rule struct {
 	Writes      []string // attributes of Target that the rule writes, the stamp aside; in the file's order
 
 	Attributes []Attribute // what each of Writes is made from
+	Each       Each
 
 	By         []Joined // as the file says it
 	ByUnique   bool     // the target is known by its Unique value alone
@@ -196,8 +197,9 @@ type Attribute struct {
 
 // Match is an item seen as one of its entity: the entity and the variables parsed from the item's key.
 type Match struct {
-	Entity *Entity
-	vars   [VariablesMax]string
+	Entity  *Entity
+	vars    [VariablesMax]string
+	element *element // for which a rule with each takes the item; nil if it takes the item as a whole
 }
 
 // ItemError says why one item can have no effect under one rule as it is. The

@@ -2,7 +2,9 @@ package histories
 
 import (
 	"fmt"
+	"strconv"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -121,6 +123,15 @@ func ledgerSchedules() []schedule {
 			strikes: []adversary.Strike{at(`ADD value 2.5, members 1, ops 1`, 0, adversary.CrashedBefore)},
 		},
 		{
+			// The elements of a list are more than a transaction holds. Some of them come, others go.
+			guard: "StepEffects", name: "a worker crashes between two steps of a move of many elements", rules: taggings,
+			steps: []Step{
+				puts("pk=TAG#t7, sk=METADATA"), puts("pk=TAG#t77, sk=METADATA"), puts("pk=TAG#t107, sk=METADATA"),
+				putsTagged(0, 80), putsTagged(50, 120),
+			},
+			strikes: []adversary.Strike{at(`^Apply .*POST#1`, 2, adversary.CrashedBefore)},
+		},
+		{
 			// A record fails, the checkpoint is written, and the worker crashes before it tries again.
 			guard: "Frontier", name: "a worker crashes after a checkpoint behind a record that failed", rules: members,
 			steps: []Step{puts(group), puts(membership)},
@@ -141,4 +152,28 @@ func ledgerSchedules() []schedule {
 			},
 		},
 	}
+}
+
+const taggings = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  TagPost: { key: { pk: "TAG#${tag}", sk: "POST#${postId}" } }
+  Tag:     { key: { pk: "TAG#${tag}", sk: "METADATA" } }
+rules:
+  index: { mirror: Post, each: tags as tag, as: TagPost }
+  posts: { count: Post, each: tags as tag, as: Tag.posts }
+  made:  { count: TagPost, as: Tag.made }
+`
+
+// putsTagged puts a post with so many tags, from the tag of a number on.
+func putsTagged(from, n int) Step {
+	var tags []change.Value
+	for i := range n {
+		tags = append(tags, change.String("t"+strconv.Itoa(from+i)))
+	}
+	post := row("pk=POST#1, sk=METADATA")
+	post["tags"] = change.List(tags)
+	return Step{Turns: Rest, Kind: Put, Items: []change.Item{post}}
 }

@@ -13,17 +13,16 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 	hidesZero := says(rule, "if_none", "absent")
 	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
-		if err != nil || !ok {
-			return
+		all, _ := shares(rule, m, item)
+		for _, c := range all {
+			total, err := totals[c.Group].Add(c.Amount)
+			if err != nil {
+				beyond[c.Group] = true
+				continue
+			}
+			totals[c.Group] = total
+			members[c.Group]++
 		}
-		total, err := totals[c.Group].Add(c.Amount)
-		if err != nil {
-			beyond[c.Group] = true
-			return
-		}
-		totals[c.Group] = total
-		members[c.Group]++
 	})
 	var cells []cell
 	shown := map[string]bool{}

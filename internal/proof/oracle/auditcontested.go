@@ -30,7 +30,8 @@ func (c contested) row() (change.Key, wanted) {
 func (a *audit) contestedRows() map[change.Key]wanted {
 	claimants := map[contested]int{}
 	for _, effects := range a.effects {
-		for id, text := range effects {
+		for name, text := range effects {
+			id := ruleOf(name)
 			if rule := a.ids[id]; text[0] == '=' && rule != nil && !rule.Injective {
 				claimants[contested{id, mirrorIn(text)}]++
 			} else if text[0] == '@' {

@@ -48,7 +48,7 @@ func (a *audit) work() {
 					a.mustPark(parking{id, key, bad})
 				}
 			} else if !rule.HasParent() && rule.Source == m.Entity {
-				a.cause(effects, key, id, effectOf(rule, &m, item))
+				a.causes(effects, key, rule, &m, item)
 			}
 		}
 		if m.Entity.Located {
@@ -80,36 +80,46 @@ func (a *audit) occupied() {
 
 func (a *audit) mustPark(p parking) { a.parkings[p.id()] = p }
 
-func (a *audit) cause(effects map[string]string, item change.Key, id, effect string) {
+// cause adds an effect, if it is one, under a name.
+func (a *audit) cause(effects map[string]string, item change.Key, name, effect string) {
 	if effect == "" {
 		return
 	}
-	effects[id] = effect
+	effects[name] = effect
 	if code, ok := strings.CutPrefix(effect, "!"); ok {
-		a.mustPark(parking{id, item, code})
+		a.mustPark(parking{ruleOf(name), item, code})
 	}
 }
 
-// effectOf is what an item causes under a rule, as a ledger entry holds it; "" if nothing.
-func effectOf(rule *rules.Rule, m *rules.Match, item change.Item) string {
-	if makesAlone(rule) {
-		mirror, ok, err := rule.Form.(rules.Maker).Item(m, item)
-		return effectText(ok, err, func() string {
-			values := make([]change.Value, len(rule.Writes))
-			for i, name := range rule.Writes {
-				values[i] = mirror.Attributes[name]
+// causes adds what an item causes under a rule, as a ledger entry holds it.
+func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Rule, m *rules.Match, item change.Item) {
+	id := a.names[rule]
+	if !makesAlone(rule) {
+		all, err := shares(rule, m, item)
+		a.cause(effects, key, id, effectText(false, err, nil))
+		for _, c := range all {
+			if !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() {
+				a.cause(effects, key, effectName(id, c.element), contributionText(c.Contribution))
 			}
-			return "=" + ShortDigest(contentDigits, values...) + mirror.Key.String()
-		})
+		}
+		return
 	}
-	c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
-	return effectText(ok && (!c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives()), err,
-		func() string {
-			if amount := c.Amount.String(); amount != "1" {
-				return "+" + amount + " " + c.Group
-			}
-			return "*" + c.Group
-		})
+	all, err := images(rule, m, item)
+	a.cause(effects, key, id, effectText(false, err, nil))
+	for _, mirror := range all {
+		values := make([]change.Value, len(rule.Writes))
+		for i, name := range rule.Writes {
+			values[i] = mirror.Attributes[name]
+		}
+		a.cause(effects, key, effectName(id, mirror.element), "="+ShortDigest(contentDigits, values...)+mirror.Key.String())
+	}
+}
+
+func contributionText(c rules.Contribution) string {
+	if amount := c.Amount.String(); amount != "1" {
+		return "+" + amount + " " + c.Group
+	}
+	return "*" + c.Group
 }
 
 func effectText(ok bool, err error, text func() string) string {
@@ -140,20 +150,33 @@ func (a *audit) takeRefused() {
 		if !inLedger || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
-		inForce := EffectsIn(entry)
-		switch text, asked := inForce[id], a.effects[item][id]; {
+		a.takeRefusedOf(id, item, EffectsIn(entry))
+	}
+}
+
+// takeRefusedOf takes over what is in force of one rule on one item.
+func (a *audit) takeRefusedOf(id string, item change.Key, inForce map[string]string) {
+	effects := maps.Clone(a.effects[item])
+	names := maps.Clone(inForce)
+	maps.Copy(names, effects)
+	for name := range names {
+		if ruleOf(name) != id {
+			continue
+		}
+		switch text, asked := inForce[name], effects[name]; {
 		case text == asked: // what is refused stands beside the ledger
 		case strings.HasPrefix(text, "!") && asked == "": // what is not asked for was not refused
 		case strings.HasPrefix(text, "!"):
-			effects := maps.Clone(a.effects[item])
-			effects[id] = text
-			a.effects[item] = effects
+			effects[name] = text
 		default:
-			delete(a.effects, item)
-			if len(inForce) > 0 {
+			if delete(a.effects, item); len(inForce) > 0 {
 				a.effects[item] = inForce
 			}
+			return
 		}
+	}
+	if effects != nil {
+		a.effects[item] = effects
 	}
 }
 
@@ -165,11 +188,10 @@ func (a *audit) entries() {
 		key := stateKey("i/"+item.String(), "e")
 		inForce := EffectsIn(a.rows[key])
 		texts := map[string]string{}
-		for id, text := range effects {
-			if a.expired(text, inForce[id]) {
-				text = inForce[id]
+		for name, text := range effects {
+			if texts[name] = text; a.expired(text, inForce[name]) {
+				texts[name] = inForce[name]
 			}
-			texts[id] = text
 		}
 		row := change.Item{"e": EffectsValue(texts), "ttl": {}, "item": {}}
 		if key.Partition != "i/"+item.String() {

@@ -135,7 +135,7 @@ func (a *audit) passOver(f former) {
 func (a *audit) passOverEffects(key change.Key, row change.Item, dead func(id string) bool) {
 	effects := EffectsIn(row)
 	before := len(effects)
-	maps.DeleteFunc(effects, func(id, _ string) bool { return dead(id) })
+	maps.DeleteFunc(effects, func(name, _ string) bool { return dead(ruleOf(name)) })
 	var due []string
 	for _, v := range row["due"].List() {
 		if id, _, _ := strings.Cut(v.Text(), " "); !dead(id) {

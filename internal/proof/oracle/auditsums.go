@@ -56,7 +56,8 @@ func (a *audit) sums() {
 		return totals[group]
 	}
 	for _, effects := range a.effects {
-		for id, text := range effects {
+		for name, text := range effects {
+			id := ruleOf(name)
 			if group, one := strings.CutPrefix(text, "*"); one {
 				text = "+1 " + group
 			}
@@ -153,7 +154,8 @@ func (a *audit) accumulator(key change.Key, long map[string]string) (group strin
 func (a *audit) sets() {
 	claims, locators := map[change.Key][]string{}, map[change.Key][]string{}
 	for item, effects := range a.effects {
-		for id, text := range effects {
+		for name, text := range effects {
+			id := ruleOf(name)
 			switch text[0] {
 			case '=':
 				if rule := a.ids[id]; rule != nil && !rule.Injective {

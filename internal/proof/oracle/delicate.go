@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,14 +48,13 @@ const exponentMax = 125
 func (t *table) delicate(rule *rules.Rule) map[string]bool {
 	spans := map[string]*span{}
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		c, ok, err := rule.Form.(rules.Adder).Contribution(m, item)
-		if err != nil || !ok {
-			return
+		all, _ := shares(rule, m, item)
+		for _, c := range all {
+			if spans[c.Group] == nil {
+				spans[c.Group] = &span{}
+			}
+			spans[c.Group].add(c.Amount)
 		}
-		if spans[c.Group] == nil {
-			spans[c.Group] = &span{}
-		}
-		spans[c.Group].add(c.Amount)
 	})
 	delicate := map[string]bool{}
 	for group, s := range spans {
@@ -76,7 +76,8 @@ func (a *audit) overflows(row change.Item) bool {
 	}
 	delicate := a.items.delicate(rule)
 	if m.Entity == rule.Source {
-		if c, ok, err := rule.Form.(rules.Adder).Contribution(&m, item); ok && err == nil && delicate[c.Group] {
+		all, _ := shares(rule, &m, item)
+		if slices.ContainsFunc(all, func(c share) bool { return delicate[c.Group] }) {
 			return true
 		}
 	}

@@ -17,7 +17,8 @@ func (t *table) contributed(entity *rules.Entity) (keys, untold map[change.Key]b
 			continue
 		}
 		t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-			if c, ok, err := rule.Form.(rules.Adder).Contribution(m, item); err == nil && ok {
+			all, _ := shares(rule, m, item)
+			for _, c := range all {
 				keys[change.ParseKey(c.Group)] = true
 			}
 		})

@@ -50,9 +50,14 @@ func (t *table) joins() []Difference {
 			if rule.WritesSource() {
 				continue
 			}
-			if theirs, ours := sides(rule); ours == entity {
-				want := j.refers(rule, theirs, ours, values, item)
-				differ(rule.Name, key, "(join)", want.String(), joined(rule, &m, item).String())
+			theirs, ours := sides(rule)
+			if ours != entity {
+				continue
+			}
+			takes, _ := takenBy(rule, &m, item)
+			for _, t := range takes {
+				want := j.refers(rule, theirs, ours, values, t.within(item, rule))
+				differ(rule.Name, key, "(join)", want.String(), joined(rule, t.Match, item).String())
 			}
 		}
 	}
@@ -137,7 +142,10 @@ func (j joiner) identify(key change.Key, item change.Item) (*rules.Entity, map[s
 
 // refers says which item an item of ours is joined with: by its key, or by its unique value.
 func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[string]string, item change.Item) answer {
-	wanted, known := j.shapes[theirs].Names, j.shapes[ours].Names
+	wanted, known := j.shapes[theirs].Names, slices.Clone(j.shapes[ours].Names)
+	if rule.Each.As != "" {
+		known = append(known, rule.Each.As)
+	}
 	open := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(known, name) })
 	from, unique := map[string]rules.Joined{}, rules.Joined{} // by their variable; what of ours holds their unique value
 	for _, by := range rule.By {

@@ -37,12 +37,11 @@ func (t *table) occupied(rule *rules.Rule, key change.Key) bool {
 func (t *table) given(rule *rules.Rule) map[change.Key]rules.MadeItem {
 	targets := map[change.Key]rules.MadeItem{}
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
-		mirror, ok, err := rule.Form.(rules.Maker).Item(m, item)
-		if err != nil || !ok {
-			return
-		}
-		if _, taken := targets[mirror.Key]; !taken { // each goes in the order of keys
-			targets[mirror.Key] = mirror
+		all, _ := images(rule, m, item)
+		for _, mirror := range all {
+			if _, taken := targets[mirror.Key]; !taken { // each goes in the order of keys
+				targets[mirror.Key] = mirror.MadeItem
+			}
 		}
 	})
 	return targets

@@ -95,12 +95,22 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 	each(func(_ change.Key, m *rules.Match, it change.Item) {
 		for _, r := range m.Entity.Sources {
 			if r.MakesItems() && !r.Derives() {
-				if _, ok, err := r.Form.(rules.Maker).Item(m, it); ok && err == nil {
+				_ = r.ForEach(m, it, func(_ string, m *rules.Match) error {
+					_, ok, err := r.Form.(rules.Maker).Item(m, it)
+					if ok && err == nil {
+						had[r.Name] = true
+					}
+					return err
+				})
+				continue
+			}
+			_ = r.ForEach(m, it, func(_ string, m *rules.Match) error {
+				c, ok, err := r.Form.(rules.Adder).Contribution(m, it)
+				if ok && err == nil && displayed[r][c.Group] {
 					had[r.Name] = true
 				}
-			} else if c, ok, err := r.Form.(rules.Adder).Contribution(m, it); ok && err == nil && displayed[r][c.Group] {
-				had[r.Name] = true
-			}
+				return err
+			})
 		}
 		for _, r := range m.Entity.Own {
 			if !it.Lookup(r.Writes[0]).Missing() {

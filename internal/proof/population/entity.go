@@ -14,13 +14,14 @@ const (
 	number      // may be summed and compared
 	flag        // true or false
 	link        // names another item: it holds the values of a key variable or of a unique id
+	list        // holds several values: of a key variable or of a unique id, or numbers
 )
 
 // attribute is one that the items of an entity have, in the sketch of a rule file.
 type attribute struct {
 	name    string
 	sort    sort
-	of      string // link: the variable or unique id whose values it holds
+	of      string // link, list: the variable or unique id whose values it holds; "" of a list of numbers
 	derived bool   // a rule writes it
 }
 
@@ -123,6 +124,9 @@ func (g *grammar) entity(name string) *entity {
 	e := &entity{name: name}
 	for _, at := range g.r.Perm(len(payloads))[:2+g.r.IntN(2)] {
 		e.attributes = append(e.attributes, payloads[at])
+	}
+	if g.chance(30) {
+		e.attributes = append(e.attributes, attribute{name: "codeList", sort: list, of: "code"})
 	}
 	g.entities = append(g.entities, e)
 	return e

@@ -19,6 +19,7 @@ type file struct {
 	keyCase         string                       // in which keys hold texts; "" if as they are
 	joined          [][2]string                  // names that `by` joins: theirs and ours
 	handed          [][2]string                  // names between which a copy or a mirror hands a value on
+	lists           [][2]string                  // lists, and the names of their elements
 	totals          []string                     // attributes that rules work out
 	padded          []string                     // attributes that are padded to a width
 	cut             map[string]int               // attributes of which a template reads characters: from which on
@@ -43,6 +44,7 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		said := raw.Rules[rule.Name]
 		f.joined = append(f.joined, f.pairsOf(rule, said["by"])...)
 		f.handed = append(f.handed, pairs(said["attributes"])...)
+		f.lists = append(f.lists, pairs(said["each"])...)
 		if rule.HasParent() {
 			for _, a := range rule.Attributes {
 				f.handed = append(f.handed, [2]string{a.From, a.As})

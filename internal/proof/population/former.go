@@ -18,7 +18,7 @@ var (
 	ifNone      = regexp.MustCompile(`, if_none: \w+`)
 	writeShards = regexp.MustCompile(`, write_shards: \d`)
 	whereField  = regexp.MustCompile(`, where: [^,\[\]{}]+`)
-	byField     = regexp.MustCompile(`, by: \w+`)
+	joinField   = regexp.MustCompile(`, (by|each): \w+`)
 	otherField  = regexp.MustCompile(`, (if_missing|set): \{[^{}]*\}`)
 	total       = regexp.MustCompile(`as: (\w+)\.(\w+)`)
 	firstPair   = regexp.MustCompile(`\[[^,\[\]]+, `)
@@ -66,8 +66,8 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 		return added(fmt.Sprintf("where: has(%s)", p.slotName(r, name)))
 	case x < 8 && whereField.MatchString(line):
 		return whereField.ReplaceAllString(line, "")
-	case x < 9 && byField.MatchString(line):
-		return byField.ReplaceAllString(line, ", by: "+p.slotName(r, name))
+	case x < 9 && joinField.MatchString(line):
+		return joinField.ReplaceAllString(line, ", $1: "+p.slotName(r, name))
 	case x < 10 && ownText.MatchString(line):
 		return ownText.ReplaceAllString(line, "{ set: { ${1}: 'once")
 	case x < 10 && otherField.MatchString(line):

@@ -34,6 +34,8 @@ type grammar struct {
 	entities []*entity
 	rules    []string // as lines of the file
 	adders   []string
+	element  attribute // that the rule takes of a list; without a name, if it takes none
+	each     string    // as the rule has it
 }
 
 // draft draws the text of a rule file.
@@ -66,6 +68,7 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 
 // rule adds one rule, or none where what it drew does not go together.
 func (g *grammar) rule() {
+	g.element, g.each = attribute{}, ""
 	switch n := g.r.IntN(10); {
 	case n < 3:
 		g.copy(g.source(), g.any())

@@ -61,6 +61,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 	}
 	t.Logf("%d different, %.1f rules and %.1f entities on average", len(different), float64(ruleTotal)/drafts, float64(entityTotal)/drafts)
 	for what, percent := range map[string]int{
+		"each": 30, "each in a mirror": 15, "each in an aggregate": 15, "each of a derived list": 2, "each of a derived entity": 2,
 		"copy": 40, "mirror": 40, "count": 40, "sum": 40, "average": 15, "set": 25, "set in a chain": 10,
 		"chain": 30, "long chain": 10, "copy of a mirror item": 5, "copy of a copy": 5, "copy of an aggregate": 5,
 		"aggregate of mirror items": 10, "join by a derived value": 5,
@@ -131,6 +132,11 @@ func traits(p *Population) map[string]bool {
 		aggregate := r.Displays()
 		mark := func(what string, when bool) { has[what] = has[what] || when }
 		has[r.Kind.Word()] = true
+		mark("each", r.Each.Given())
+		mark("each in a mirror", r.Each.Given() && r.MakesItems() && !r.Derives())
+		mark("each in an aggregate", r.Each.Given() && aggregate)
+		mark("each of a derived entity", r.Each.Given() && r.Derives())
+		mark("each of a derived list", r.Each.Given() && (writers[r.Source][r.Each.List] != nil))
 		mark("chain", r.Level > 0)
 		mark("set in a chain", r.WritesSource() && (r.Level > 0 || slices.ContainsFunc(p.Set.Rules, func(other *rules.Rule) bool {
 			reads := func(name string) bool { return slices.Contains(other.Reads, name) }

@@ -163,6 +163,7 @@ func TestItemsMeetAndGoWrong(t *testing.T) {
 	for _, what := range []string{
 		"one key written again", "contested mirror item", "contested unique value", "no join value",
 		"key.smuggled", "value.type", "number.overflow", "number.division",
+		"several elements", "an element twice, or an empty one", "a set of elements",
 		"fractional amount", "where tells apart", "number as a reference", "one aggregate of several",
 	} {
 		t.Logf("%-24s in %3d of %d populations", what, happened[what], populations)
@@ -170,6 +171,22 @@ func TestItemsMeetAndGoWrong(t *testing.T) {
 			t.Errorf("%s happens in %d of %d populations, at least %d should have it", what, happened[what], populations, enough)
 		}
 	}
+}
+
+// noteElements says what is in the list of which a rule takes every element.
+func noteElements(r *rules.Rule, m *rules.Match, it change.Item, had map[string]bool) {
+	if !r.Each.Given() {
+		return
+	}
+	taken := 0
+	_ = r.ForEach(m, it, func(string, *rules.Match) error {
+		taken++
+		return nil
+	})
+	all := it[r.Each.List].List()
+	had["several elements"] = had["several elements"] || taken > 1
+	had["an element twice, or an empty one"] = had["an element twice, or an empty one"] || taken > 0 && taken < len(all)
+	had["a set of elements"] = had["a set of elements"] || it[r.Each.List].Kind() == change.KindStringSet
 }
 
 // mishaps says what of interest happens among the items, were they all there at once.
@@ -198,29 +215,34 @@ func mishaps(p *Population, items []change.Item) map[string]bool {
 		}
 		for _, r := range m.Entity.Sources {
 			if r.MakesItems() && !r.Derives() {
-				mirror, ok, err := r.Form.(rules.Maker).Item(&m, it)
-				refused(err)
-				if ok && err == nil && remember(mirrored, r, mirror.Key, key) != key {
-					had["contested mirror item"] = true
-				}
+				refused(r.ForEach(&m, it, func(_ string, m *rules.Match) error {
+					mirror, ok, err := r.Form.(rules.Maker).Item(m, it)
+					if ok && err == nil && remember(mirrored, r, mirror.Key, key) != key {
+						had["contested mirror item"] = true
+					}
+					return err
+				}))
 				continue
 			}
-			c, ok, err := r.Form.(rules.Adder).Contribution(&m, it)
-			refused(err)
-			switch {
-			case !ok:
-				had["where tells apart"] = true
-			case err == nil:
-				had["fractional amount"] = had["fractional amount"] || strings.Contains(c.Amount.String(), ".")
-				if added[r] == nil {
-					added[r] = map[string]map[change.Key]bool{}
+			refused(r.ForEach(&m, it, func(_ string, m *rules.Match) error {
+				c, ok, err := r.Form.(rules.Adder).Contribution(m, it)
+				switch {
+				case !ok:
+					had["where tells apart"] = true
+				case err == nil:
+					had["fractional amount"] = had["fractional amount"] || strings.Contains(c.Amount.String(), ".")
+					if added[r] == nil {
+						added[r] = map[string]map[change.Key]bool{}
+					}
+					if added[r][c.Group] == nil {
+						added[r][c.Group] = map[change.Key]bool{}
+					}
+					added[r][c.Group][key] = true
+					had["one aggregate of several"] = had["one aggregate of several"] || len(added[r][c.Group]) > 1
 				}
-				if added[r][c.Group] == nil {
-					added[r][c.Group] = map[change.Key]bool{}
-				}
-				added[r][c.Group][key] = true
-				had["one aggregate of several"] = had["one aggregate of several"] || len(added[r][c.Group]) > 1
-			}
+				return err
+			}))
+			noteElements(r, &m, it, had)
 		}
 		for _, r := range m.Entity.Children {
 			_, ok, err := r.ParentKey(&m, it)

@@ -33,7 +33,7 @@ func (g *grammar) mirror(source *entity) {
 		return
 	}
 	variables, by := g.turned(source), ""
-	if len(variables) == 0 || g.chance(40) {
+	if len(variables) == 0 || g.chance(60) {
 		var ok bool
 		if variables, by, ok = g.indexed(source); !ok {
 			return
@@ -52,6 +52,10 @@ func (g *grammar) mirror(source *entity) {
 		target.attributes = append(target.attributes, as)
 		pairs = append(pairs, inYAML(pair))
 	}
+	if x := g.element; x.name != "" && g.chance(30) {
+		target.attributes = append(target.attributes, attribute{name: target.fresh(x.name), sort: x.sort, of: x.of, derived: true})
+		pairs = append(pairs, x.name+" as "+target.attributes[len(target.attributes)-1].name)
+	}
 	set := ""
 	if g.chance(25) {
 		set = "set: { origin: " + g.pick("mirror", "7", "true", "null") + " }"
@@ -63,7 +67,8 @@ func (g *grammar) mirror(source *entity) {
 		target.match = g.pick("{ kind: view }", "{ draft: false, level: 1 }")
 	}
 	g.entities = append(g.entities, target)
-	g.add("mirror", "mirror: "+source.name, "as: "+target.name, "attributes: ["+strings.Join(pairs, ", ")+"]", set, by, g.where(source, 35))
+	g.add("mirror", "mirror: "+source.name, "as: "+target.name, g.each, "attributes: ["+strings.Join(pairs, ", ")+"]", set, by,
+		g.where(source, 35))
 }
 
 // derive = { count: Post, as: PostSum4.postCount, by: code }, at times beside a sum: a new derived entity.
@@ -83,7 +88,7 @@ func (g *grammar) derive(source *entity) {
 	if g.chance(25) {
 		target.match = g.pick("{ kind: sum }", "{ draft: false, level: 1 }")
 	}
-	if g.chance(30) {
+	if g.chance(50) {
 		target.derived += ", expire: 30d, expire_attribute: until"
 	}
 	numbers := ofSort(source.attributes, number)
@@ -111,17 +116,62 @@ func (g *grammar) turned(source *entity) (variables []string) {
 	return variables
 }
 
-// indexed = by what an attribute says, at times beside the source's own id.
+// indexed = by what an attribute says, at times beside the source's own id; or by each element of a list, mostly beside all
+// of the source's key.
 func (g *grammar) indexed(source *entity) (variables []string, by string, ok bool) {
-	name, ok := g.link(source, g.pick("code", "code", g.entities[0].variables[0]))
+	of := g.pick("code", "code", g.entities[0].variables[0])
+	variables = []string{"code"}
+	if slices.Contains(source.variables, "code") {
+		return nil, "", false
+	}
+	for _, a := range ofSort(source.attributes, list) {
+		if a.derived && a.of != "" && g.chance(70) {
+			of = a.of
+		}
+	}
+	if len(source.variables) < 3 && g.chance(60) && g.takeElement(source, of) {
+		if g.chance(80) {
+			variables = append(variables, source.variables...)
+		}
+		return variables, joined([][2]string{{"code", g.element.name}}), true
+	}
+	name, ok := g.link(source, of)
 	if !ok {
 		return nil, "", false
 	}
-	variables = []string{"code"}
-	if source.variables[0] != "code" && g.chance(40) {
+	if g.chance(40) {
 		variables = append(variables, source.variables[0])
 	}
 	return variables, joined([][2]string{{"code", name}}), true
+}
+
+// takeElement has the rule take every element of a list of these values by itself. An entity that the application writes
+// is given one.
+func (g *grammar) takeElement(e *entity, of string) bool {
+	var known []attribute
+	for _, a := range ofSort(e.attributes, list) {
+		if a.of == of {
+			known = append(known, a)
+		}
+	}
+	base, sort := strings.TrimSuffix(of, "Id"), link
+	if of == "" {
+		base, sort = "size", number
+	}
+	switch {
+	case len(known) == 0 && e.mirror:
+		return false
+	case len(known) == 0:
+		known = []attribute{{name: e.fresh(base + "List"), sort: list, of: of}}
+		e.attributes = append(e.attributes, known[0])
+	}
+	g.element = attribute{name: "one" + title(base), sort: sort, of: of}
+	if e.has(g.element.name) {
+		g.element = attribute{}
+		return false
+	}
+	g.each = "each: " + g.oneOf(known).name + " as " + g.element.name
+	return true
 }
 
 // count = { count: Comment, as: Post.commentCount, by: postId, where: 'role != "A"', write_shards: 2 }.
@@ -131,6 +181,10 @@ func (g *grammar) count(source, target *entity) {
 
 // adder = { sum: 'price * quantity', of: Item, as: Order.itemTotal, ... }.
 func (g *grammar) adder(kind string, source, target *entity) {
+	if g.chance(15) && g.takeElement(source, "") {
+		g.aggregate(kind, source, target, kind+": '"+g.pick("oneSize", "oneSize", "oneSize * 2")+"', of: "+source.name, "total")
+		return
+	}
 	numbers := ofSort(source.attributes, number)
 	if len(numbers) == 0 {
 		return
@@ -159,7 +213,7 @@ func (g *grammar) total(kind string, source, target *entity, what, suffix, by st
 	if kind != "average" && g.chance(25) {
 		none = "if_none: absent"
 	}
-	g.add(kind, what, "as: "+target.name+"."+as.name, by, where, shards, none)
+	g.add(kind, what, "as: "+target.name+"."+as.name, g.each, by, where, shards, none)
 }
 
 // own = { set: { itsKey: '${pad(score, 3)}#${lower(name)}', itsTotal: = price * 2 }, of: Post, where: ... }.
@@ -187,9 +241,10 @@ func (g *grammar) own(e *entity) {
 func (g *grammar) worked(e *entity) (attribute, string) {
 	from := g.oneOf(e.readable())
 	as := attribute{name: e.fresh("own" + title(from.name)), derived: true}
+	single := slices.DeleteFunc(e.readable(), func(a attribute) bool { return a.sort == list })
 	numbers := ofSort(e.attributes, number)
 	switch {
-	case g.chance(30): // as it is
+	case from.sort == list || g.chance(30): // as it is
 		as.sort, as.of = from.sort, from.of
 		return as, "${" + named(from.name) + "}"
 	case len(numbers) > 0 && g.chance(40):
@@ -199,7 +254,7 @@ func (g *grammar) worked(e *entity) (attribute, string) {
 	}
 	text := g.pick("X#", "", "#") + g.hole(from)
 	for range g.r.IntN(3) {
-		text += g.pick("#", "/", "") + g.hole(g.oneOf(e.readable()))
+		text += g.pick("#", "/", "") + g.hole(g.oneOf(single))
 	}
 	if strings.HasPrefix(text, "${") && strings.Count(text, "${") == 1 {
 		text += "#"
@@ -234,14 +289,14 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 			continue
 		}
 		missing = missing || !same
-		name, ok := g.link(ours, v)
+		name, ok := g.joining(ours, v, aggregate)
 		if !ok {
 			return "", false
 		}
 		pairs = append(pairs, [2]string{v, name})
 	}
 	if missing && aggregate && theirs.unique != "" && g.chance(70) {
-		if name, ok := g.link(ours, theirs.unique); ok {
+		if name, ok := g.joining(ours, theirs.unique, true); ok {
 			pairs = [][2]string{{theirs.unique, name}}
 		}
 	}
@@ -263,6 +318,14 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 
 // variablesJoinedMax bounds how many variables attributes fill: of more, hardly ever all meet.
 const variablesJoinedMax = 2
+
+// joining finds what holds the values of a variable or a unique id: an attribute, or at times each element of a list.
+func (g *grammar) joining(ours *entity, of string, aggregate bool) (name string, ok bool) {
+	if aggregate && g.element.name == "" && g.chance(20) && g.takeElement(ours, of) {
+		return g.element.name, true
+	}
+	return g.link(ours, of)
+}
 
 // link finds an attribute that holds the values of a variable or a unique id;
 // an entity that the application writes is given one.
@@ -317,9 +380,13 @@ func (g *grammar) where(e *entity, percent int) string {
 	if !g.chance(percent) {
 		return ""
 	}
-	text := g.condition(g.oneOf(e.readable()))
+	all := e.readable()
+	if g.element.name != "" {
+		all = append(all, g.element, g.element)
+	}
+	text := g.condition(g.oneOf(all))
 	if g.chance(25) {
-		text += g.pick(" && ", " || ") + g.condition(g.oneOf(e.readable()))
+		text += g.pick(" && ", " || ") + g.condition(g.oneOf(all))
 	}
 	return "where: '" + text + "'"
 }
@@ -332,6 +399,8 @@ func (g *grammar) condition(a attribute) string {
 		return a.name + g.pick(" > 1", " <= 2", " != 0", " == 1", " < 2.5")
 	case flag:
 		return g.pick(name, "!"+name, name+" != true")
+	case list:
+		return g.pick("has("+name+")", name+" != null", "!has("+name+")")
 	case link:
 		return g.pick("has("+name+")", name+" != null", `!(`+name+` in ["5"])`)
 	}
@@ -348,9 +417,9 @@ func (g *grammar) someOf(e *entity, most int) []attribute {
 	return all[:min(len(all), 1+g.r.IntN(most))]
 }
 
-// rank puts what rules write first.
+// rank puts what rules write, and lists, first.
 func rank(a attribute) int {
-	if a.derived {
+	if a.derived || a.sort == list {
 		return 0
 	}
 	return 1

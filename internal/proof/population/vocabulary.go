@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -22,13 +23,14 @@ type vocabulary struct {
 
 // meaning is what is known of the values of some names.
 type meaning struct {
-	id       bool // they are part of keys, or found by
-	counted  bool // some key that they fill is a number
-	amount   bool // they are summed, or sums
-	whole    bool // they are padded: mostly whole numbers from 0 up
-	flag     bool // they are conditions by themselves
-	skipped  int  // a template reads their texts from behind so many characters
-	inCase   bool // some key holds them in one letter case
+	id       bool   // they are part of keys, or found by
+	counted  bool   // some key that they fill is a number
+	amount   bool   // they are summed, or sums
+	whole    bool   // they are padded: mostly whole numbers from 0 up
+	flag     bool   // they are conditions by themselves
+	skipped  int    // a template reads their texts from behind so many characters
+	inCase   bool   // some key holds them in one letter case
+	elements string // they are lists: the name of an element
 	literals []change.Value
 
 	ids, numbers [2]string // the usual ones; drawn once
@@ -67,6 +69,9 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 	}
 	for _, where := range f.wheres {
 		v.readCondition(where)
+	}
+	for _, pair := range f.lists {
+		v.of(pair[0]).elements = pair[1]
 	}
 	return v
 }
@@ -241,6 +246,12 @@ type pool struct {
 // pool returns the values of an attribute of that name.
 func (v *vocabulary) pool(name string) pool {
 	m := v.of(name)
+	if of := m.elements; of != "" {
+		m.elements = "" // an element may have the values of the list itself
+		p := v.lists(v.pool(of))
+		m.elements = of
+		return p
+	}
 	text, absent := change.String, change.Value{}
 	list := change.List([]change.Value{text("A")})
 	p := pool{odd: []change.Value{absent, absent, absent, change.Null(), text(""), list}, odds: 15}
@@ -281,6 +292,52 @@ func (v *vocabulary) pool(name string) pool {
 	}
 	p.usual = append(p.usual, m.literals...)
 	return p
+}
+
+// lists returns lists, and sets, of the values of a pool.
+func (v *vocabulary) lists(of pool) pool {
+	text, number := change.String, change.Number
+	var members, odd []change.Value
+	for _, value := range of.usual {
+		if !value.Missing() && !slices.ContainsFunc(members, value.Equal) {
+			members = append(members, value)
+		}
+	}
+	for _, value := range of.odd {
+		if !value.Missing() {
+			odd = append(odd, value)
+		}
+	}
+	one, other, last := members[0], members[min(1, len(members)-1)], members[len(members)-1]
+	list := func(all ...change.Value) change.Value { return change.List(all) }
+	p := pool{odds: 15, usual: []change.Value{
+		list(one), list(one, other), list(other, one, other), list(other), list(other, last), list(one, text(""), change.Null(), last), {},
+	}}
+	if one.Kind() == change.KindString && other.Kind() == change.KindString {
+		texts := []string{one.Text(), other.Text()}
+		p.usual = append(p.usual, change.Set(change.KindStringSet, slices.Compact(texts)), change.Set(change.KindStringSet, texts[1:]))
+	}
+	p.usual = append(p.usual, change.Set(change.KindNumberSet, []string{"2", "5"}), list(members...))
+	p.odd = []change.Value{change.Null(), list(), text(""), one, list(one, change.Bool(true)), list(list(one)),
+		change.Set(change.KindBinarySet, []string{"a"}), list(number("2.50"), text("2.5"), one)}
+	for _, value := range odd {
+		p.odd = append(p.odd, list(other, value))
+	}
+	if n := v.wild.many(); n > 0 {
+		p.odd, p.odds = append(p.odd, long(one, n), long(other, n-1)), 20
+	}
+	return p
+}
+
+// long is a list of so many different elements.
+func long(first change.Value, n int) change.Value {
+	all := []change.Value{first}
+	for i := 1; i < n; i++ {
+		if all = append(all, change.Number(strconv.Itoa(1000+i))); first.Kind() == change.KindString && i%7 > 0 {
+			all[i] = change.String("e" + strconv.Itoa(i))
+		}
+	}
+	return change.List(all)
 }
 
 // only is a pool of one value, at times another.

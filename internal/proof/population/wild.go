@@ -1,6 +1,7 @@
 package population
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,18 +19,23 @@ type wild struct {
 	r        *rand.Rand
 	words    bool // ids with characters that separate, escape or look alike
 	long     bool // ids as long as keys can be, and longer
+	full     bool // ids with which each key that holds them is full
 	amounts  bool // numbers of all sizes
 	shapes   bool // values of every type
+	crowded  bool // lists of many elements
 	squatted bool // the application writes where mirror items belong
 }
 
 // Wild returns a population of the same rule file whose items go to the edges
-// of what DynamoDB holds, in some ways that it draws.
+// of what DynamoDB holds, in some ways that it draws. Whether keys are full it draws as forms are drawn, so that the draws of
+// everything else stay what they are beside it.
 func (p *Population) Wild(r *rand.Rand) *Population {
 	w := &wild{r: r}
 	for _, way := range []*bool{&w.words, &w.long, &w.amounts, &w.shapes, &w.squatted} {
 		*way = r.IntN(5) < 2
 	}
+	w.crowded = r.IntN(8) == 0
+	w.full = forms{file: p.File}.draws(60, fmt.Sprint("full ", w.words, w.long, w.amounts, w.shapes, w.crowded, w.squatted))
 	wilder, err := newPopulation(p.Name, p.File, p.Set.Kinds(), w)
 	if err != nil {
 		panic("population: a rule file is refused that was accepted: " + err.Error())
@@ -77,13 +83,29 @@ func (w *wild) numbers() [2]string {
 	return pair
 }
 
+// many draws how many elements a long list has; 0 if there is none.
+func (w *wild) many() int {
+	if w == nil || !w.crowded {
+		return 0
+	}
+	return oneOf(w.r, []int{20, 60, 110, 200, 201, 201})
+}
+
 // longer draws ids that are about as long as room says; none if there is no room for any.
 func (w *wild) longer(room []int) []string {
-	if w == nil || !w.long || len(room) == 0 {
+	if w == nil || len(room) == 0 {
 		return nil
 	}
-	letter := oneOf(w.r, []string{"x", "x", "é", "\U0001f600", "/", "%"})
 	var texts []string
+	if w.full {
+		for _, length := range slices.Compact(slices.Sorted(slices.Values(room))) {
+			texts = append(texts, strings.Repeat("z", max(1, length)))
+		}
+	}
+	if !w.long {
+		return texts
+	}
+	letter := oneOf(w.r, []string{"x", "x", "é", "\U0001f600", "/", "%"})
 	for _, end := range []string{"1", "2"} {
 		length := max(1, oneOf(w.r, room)+oneOf(w.r, []int{-40, -2, -1, 0, 0, 0, 1, 2, 90}))
 		text := strings.Repeat(letter, (length-1)/len(letter))

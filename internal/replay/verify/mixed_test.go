@@ -109,12 +109,13 @@ func (w *world) wound(r *rand.Rand, n int) (items map[string]bool, sums map[stri
 		effects := oracle.EffectsIn(row)
 		for _, id := range slices.Sorted(maps.Keys(effects)) {
 			effect := effects[id]
+			rule, _, _ := strings.Cut(id, " ") // what the effect is for comes after it
 			_, group, _ := strings.Cut(effect, " ")
 			if one, ok := strings.CutPrefix(effect, "*"); ok {
 				group = one
 			}
 			if isEntry && strings.ContainsAny(effect[:1], "+*") && len(items) < n && r.IntN(3) == 0 {
-				items[item], sums[aggregate(id, group)] = true, true
+				items[item], sums[aggregate(rule, group)] = true, true
 				w.forgetEffect(row, id)
 				break
 			}

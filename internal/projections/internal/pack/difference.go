@@ -9,22 +9,28 @@ import "github.com/dynamill/dynamill/internal/projections/internal/plan"
 func Difference(p *plan.Planner, mv *plan.Move) (sums []plan.Sum, rest []plan.Action) {
 	keys := mv.Keys()
 	for i, k := range keys {
-		b := p.ByID(k.ID)
 		if mv.Moves(k) {
-			old, new := mv.Old[k], mv.After(k)
-			if old.String() != new.String() {
-				sums = append(sums, sumsOf(b, k, old, new)...)
-				rest = append(rest, located(p, k, old, new)...)
-			}
-			if b != nil {
-				if owner, ok := b.Family.(plan.Owner); ok {
-					rest = append(rest, owner.Differ(p, mv, b, k)...)
-				}
-			}
+			added, beside := differenceAt(p, mv, k)
+			sums, rest = append(sums, added...), append(rest, beside...)
 		}
 		if i+1 == len(keys) || keys[i+1].ID != k.ID {
 			rest = append(rest, parkings(mv, k)...)
 		}
+	}
+	return sums, rest
+}
+
+// differenceAt is the part of a difference that the effect under one key makes, parked records aside.
+func differenceAt(p *plan.Planner, mv *plan.Move, k plan.EffectKey) (sums []plan.Sum, rest []plan.Action) {
+	b, old, new := p.ByID(k.ID), mv.Old[k], mv.After(k)
+	if old.String() != new.String() {
+		sums, rest = sumsOf(b, k, old, new), located(p, k, old, new)
+	}
+	if b == nil {
+		return sums, rest
+	}
+	if owner, ok := b.Family.(plan.Owner); ok {
+		rest = append(rest, owner.Differ(p, mv, b, k)...)
 	}
 	return sums, rest
 }

@@ -16,57 +16,61 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 	if slices.ContainsFunc(keys, mv.Apart) || mv.StepMax > 0 && len(mv.Changing()) > mv.StepMax {
 		return false
 	}
-	if !addsUp(p, mv, keys) {
-		return false
-	}
-	if len(keys) <= smallMove && !slices.ContainsFunc(keys, func(k plan.EffectKey) bool { return mv.New[k].Kind == plan.OfFamily }) {
+	if len(keys) <= smallMove && !slices.ContainsFunc(keys, func(k plan.EffectKey) bool { return mv.New[k].Kind == plan.OfFamily }) &&
+		!shareID(keys) {
 		return true
 	}
-	_, actions, bytes := weight(p, mv)
-	return actions < plan.TransactActionsMax && bytes <= transactBytesMax
+	sums, rest := Difference(p, mv)
+	sums, addUp := merge(nil, sums)
+	beside, bytes := weight(rest)
+	return addUp && len(sums)+beside < plan.TransactActionsMax && bytes <= transactBytesMax
 }
 
-// addsUp reports whether numbers hold what the move adds to each aggregate. Only effects under one rule share one.
-func addsUp(p *plan.Planner, mv *plan.Move, keys []plan.EffectKey) bool {
+// shareID reports whether two effects are under one rule: only such add to one aggregate.
+func shareID(keys []plan.EffectKey) bool {
 	for i := 1; i < len(keys); i++ {
 		if keys[i].ID == keys[i-1].ID {
-			sums, _ := Difference(p, mv)
-			_, ok := merge(nil, sums)
-			return ok
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // Divide has the next transaction move as much as it holds, and at least one effect.
 // The move must start from the entry that was found.
 func Divide(p *plan.Planner, mv *plan.Move) {
+	mv.Step = nil
 	step := map[plan.EffectKey]bool{}
 	var sums []plan.Sum
 	actions, bytes := 0, entryBytes
 	for _, k := range mv.Changing() {
-		mv.Step = map[plan.EffectKey]bool{k: true}
-		own, n, size := weight(p, mv)
-		all, addsUp := merge(sums, own)
-		full := !addsUp || actions+n >= plan.TransactActionsMax || bytes+size > transactBytesMax || mv.StepMax > 0 && len(step) == mv.StepMax
+		if mv.StepMax > 0 && len(step) == mv.StepMax {
+			break
+		}
+		own, rest := differenceAt(p, mv, k)
+		all, addUp := merge(sums, own)
+		beside, size := weight(rest)
+		if mv.Old[k].Kind == plan.Parked || mv.New[k].Kind == plan.Parked {
+			beside++ // the parked record
+		}
+		full := !addUp || len(all)+actions+beside >= plan.TransactActionsMax || bytes+size > transactBytesMax
 		if len(step) > 0 && full {
 			continue
 		}
 		step[k], sums = true, all
-		actions, bytes = actions+n, bytes+size
+		actions, bytes = actions+beside, bytes+size
 	}
 	mv.Step = step
 }
 
-// weight is what the next transaction adds to aggregates, and about how many actions it has beside the entry, and how many bytes.
-func weight(p *plan.Planner, mv *plan.Move) (sums []plan.Sum, actions, bytes int) {
-	sums, rest := Difference(p, mv)
-	actions = len(sums) + len(rest)
+// weight is about how many actions there are, and how many bytes they carry.
+func weight(rest []plan.Action) (actions, bytes int) {
+	actions = len(rest)
 	for _, a := range rest {
 		bytes += a.Bytes
 		if a.Reads {
 			actions += plan.FamilyWritesMax - 1
 		}
 	}
-	return sums, actions, bytes
+	return actions, bytes
 }

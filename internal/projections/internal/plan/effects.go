@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -141,6 +143,21 @@ func (k EffectKey) String() string {
 	return k.ID + " " + k.For
 }
 
+// purposeBytesMax is how long a text may be that stands in an effect key as it is. So an entry with many effects stays small.
+const purposeBytesMax = 64
+
+// purposeDigestMark begins a purpose that stands for a longer text.
+const purposeDigestMark = "~"
+
+// Purpose is what an effect is for, of a text that tells it from the others under its rule: this text, or the digest of a long one.
+func Purpose(text string) string {
+	if len(text) <= purposeBytesMax && !strings.HasPrefix(text, purposeDigestMark) {
+		return text
+	}
+	digest := sha256.Sum256([]byte(text))
+	return purposeDigestMark + base64.RawURLEncoding.EncodeToString(digest[:16])
+}
+
 func (k EffectKey) compare(l EffectKey) int {
 	return cmp.Or(cmp.Compare(k.ID, l.ID), cmp.Compare(k.For, l.For))
 }
@@ -193,6 +210,14 @@ func (fs Effects) without(gs Effects) Effects {
 	return left
 }
 
+// withoutElements are the effects, but for those of elements that the others have in the same way: if one element of many
+// comes or goes, what hangs on the others is not rolled up.
+func (fs Effects) withoutElements(gs Effects) Effects {
+	left := maps.Clone(fs)
+	maps.DeleteFunc(left, func(k EffectKey, f Effect) bool { return k.For != "" && f.same(gs[k]) })
+	return left
+}
+
 // MatchOf says which entity an image is of: none if it is nil, or matches none.
 func (bs *Bindings) MatchOf(key change.Key, img change.Image) (m rules.Match) {
 	if img != nil {
@@ -208,11 +233,14 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 		return fs
 	}
 	id := ""
-	tell := func(what string, f Effect) { fs[EffectKey{id, what}] = f }
+	tell := func(what string, f Effect) { fs[EffectKey{id, Purpose(what)}] = f }
 	for _, r := range m.Entity.Sources {
 		b := bs.Of(r)
 		id = b.ID
-		b.Family.(Feeder).Effects(b, &m, img, tell)
+		if err := b.Family.(Feeder).Effects(b, &m, img, tell); err != nil {
+			maps.DeleteFunc(fs, func(k EffectKey, _ Effect) bool { return k.ID == id })
+			tell("", ParkedBy(err))
+		}
 	}
 	if m.Entity.Located {
 		locator := EffectKey{ID: LocatorID(bs.LocatorOf(m.Entity))}

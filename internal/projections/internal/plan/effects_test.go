@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -63,6 +64,13 @@ func TestEffectsReadBackFromTheLedgerUnderTheirKeys(t *testing.T) {
 		effects[k] = plan.Effect{Kind: plan.Contribution, Amount: decimal.New(int64(i)), Group: "a group"}
 		want[k] = effects[k].String()
 	}
+	for _, element := range []string{"go", "db", "5", "${}", "$", "a,b", "%2C", "T", "~0"} {
+		for _, group := range []string{"TAG#" + element, "{" + element + "}", "${}" + element, "#", "$" + element + "{}"} {
+			k := plan.EffectKey{ID: "by" + fmt.Sprint(len(group)-len(element)), For: element}
+			effects[k] = plan.Effect{Kind: plan.Contribution, Amount: decimal.New(5), Group: group}
+			want[k] = effects[k].String()
+		}
+	}
 	row := change.Item{"e": change.Set(change.KindStringSet, effects.Texts())}
 	if got, err := plan.EffectTexts(row); err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v reads back as %v (%v)", row, got, err)
@@ -78,6 +86,10 @@ func TestEffectsReadBackFromTheLedgerUnderTheirKeys(t *testing.T) {
 		"no id":                    {"e": change.Set(change.KindStringSet, []string{"*g"})},
 		"two of one rule":          {"e": change.Set(change.KindStringSet, []string{"count*g", "count+2 g"})},
 		"a purpose without text":   {"e": change.Set(change.KindStringSet, []string{"count "})},
+		"a list not in order":      {"e": change.Set(change.KindStringSet, []string{"count b,a *${}"})},
+		"a list with one twice":    {"e": change.Set(change.KindStringSet, []string{"count a,a *${}"})},
+		"a list without a mark":    {"e": change.Set(change.KindStringSet, []string{"count a,b *a"})},
+		"one in two lists":         {"e": change.Set(change.KindStringSet, []string{"count a,b *${}", "count b,c *g"})},
 		"a purpose not as written": {"e": change.Set(change.KindStringSet, []string{"count a%2Fb *g"})},
 	} {
 		if got, err := plan.EffectTexts(bad); err == nil {
@@ -91,4 +103,14 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+func TestEffectsThatDifferInTheirElementShareOneText(t *testing.T) {
+	effects := plan.Effects{}
+	for _, element := range []string{"go", "db", "ai"} {
+		effects[plan.EffectKey{ID: "v6", For: element}] = plan.Effect{Kind: plan.Contribution, Amount: decimal.New(1), Group: "TAG#" + element}
+	}
+	if got := effects.Texts(); len(got) != 1 || got[0] != "v6 ai,db,go *TAG#${}" {
+		t.Errorf("the effects stand as %q", got)
+	}
 }

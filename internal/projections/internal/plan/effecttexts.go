@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,46 +12,101 @@ import (
 )
 
 // A ledger entry holds its effects as a set of texts, because a map takes more bytes. The key of an effect stands before it: a rule's id
-// alone; behind a locator's id stands a blank. What the effect is for stands between blanks, where none is part of it.
+// alone; behind a locator's id stands a blank. What the effect is for stands between blanks, where none is part of it. Effects under one
+// rule that differ in that alone, such as those of an item's tags, share one text: what each is for is listed, and a mark stands for it.
 
 var (
-	escapeBlanks   = strings.NewReplacer("%", "%25", " ", "%20")
-	unescapeBlanks = strings.NewReplacer("%25", "%", "%20", " ")
+	escapePurpose   = strings.NewReplacer("%", "%25", " ", "%20", ",", "%2C")
+	unescapePurpose = strings.NewReplacer("%25", "%", "%20", " ", "%2C", ",")
+)
+
+const (
+	purposeComma = ","
+	purposeMark  = "${}" // stands in the text of effects for what each is for
+	asItIs       = " "   // begins the text of an effect that holds the mark by itself
 )
 
 // Texts are the effects as a ledger entry holds them, sorted.
 func (fs Effects) Texts() []string {
 	texts := make([]string, 0, len(fs))
+	var listed map[EffectKey][]string // by id and common text
 	for k, f := range fs {
-		texts = append(texts, k.before(f.String()))
+		if text := f.String(); k.For == "" {
+			texts = append(texts, k.before(text))
+		} else {
+			if listed == nil {
+				listed = map[EffectKey][]string{}
+			}
+			common := EffectKey{k.ID, k.common(text)}
+			listed[common] = append(listed[common], escapePurpose.Replace(k.For))
+		}
+	}
+	for common, purposes := range listed {
+		texts = append(texts, listText(common.ID, purposes, common.For))
 	}
 	slices.Sort(texts)
 	return texts
 }
 
-// before puts the key before the text of its effect.
+// listText is the text of effects with something in common.
+func listText(id string, purposes []string, common string) string {
+	slices.Sort(purposes)
+	return id + " " + strings.Join(purposes, purposeComma) + " " + common
+}
+
+// before puts the key of an effect that is for nothing else before its text.
 func (k EffectKey) before(effect string) string {
-	switch _, locator := LocatorIn(k.ID); {
-	case k.For != "":
-		return k.ID + " " + escapeBlanks.Replace(k.For) + " " + effect
-	case locator:
+	if _, locator := LocatorIn(k.ID); locator {
 		return k.ID + " " + effect
 	}
 	return k.ID + effect
 }
 
-// cutEffect reads what before wrote.
-func cutEffect(text string) (k EffectKey, effect string) {
+// common is the text of an effect with the mark in the place of what the effect is for.
+func (k EffectKey) common(effect string) string {
+	at := strings.LastIndex(effect, k.For)
+	common := effect
+	if at >= 0 {
+		common = effect[:at] + purposeMark + effect[at+len(k.For):]
+	}
+	if strings.Contains(effect, purposeMark) || strings.Count(common, purposeMark) > 1 {
+		return asItIs + effect
+	}
+	return common
+}
+
+// particular is the text of an effect of which common gave what it has in common with others.
+func (k EffectKey) particular(common string) string {
+	if effect, whole := strings.CutPrefix(common, asItIs); whole {
+		return effect
+	}
+	return strings.Replace(common, purposeMark, k.For, 1)
+}
+
+// cutEffects reads one text of Texts. It returns false for one that Texts never gives.
+func cutEffects(text string) (map[EffectKey]string, bool) {
+	var k EffectKey
 	if _, locator := LocatorIn(text); locator {
-		k.ID, effect, _ = strings.Cut(text, " ")
-		return k, effect
+		id, effect, _ := strings.Cut(text, " ")
+		k.ID = id
+		return map[EffectKey]string{k: effect}, k.before(effect) == text
 	}
-	k.ID, effect = stamp.CutDigits(text)
-	if what, found := strings.CutPrefix(effect, " "); found {
-		what, effect, _ = strings.Cut(what, " ")
-		k.For = unescapeBlanks.Replace(what)
+	id, effect := stamp.CutDigits(text)
+	k.ID = id
+	list, listed := strings.CutPrefix(effect, " ")
+	if !listed {
+		return map[EffectKey]string{k: effect}, id != ""
 	}
-	return k, effect
+	list, common, _ := strings.Cut(list, " ")
+	all := map[EffectKey]string{}
+	purposes := strings.Split(list, purposeComma)
+	for _, purpose := range purposes {
+		k.For = unescapePurpose.Replace(purpose)
+		if all[k] = k.particular(common); k.For == "" || escapePurpose.Replace(k.For) != purpose || k.common(all[k]) != common {
+			return nil, false
+		}
+	}
+	return all, id != "" && len(all) == len(purposes) && listText(id, purposes, common) == text
 }
 
 // EffectTexts are the texts of a ledger entry's effects by their keys. The error says what another program has written there; the texts
@@ -65,12 +121,16 @@ func EffectTexts(row change.Item) (map[EffectKey]string, error) {
 	var err error
 	all := map[EffectKey]string{}
 	for _, v := range row["e"].List() {
-		k, effect := cutEffect(v.Text())
-		if _, twice := all[k]; twice || k.ID == "" || k.before(effect) != v.Text() {
+		effects, ok := cutEffects(v.Text())
+		for k := range effects {
+			_, twice := all[k]
+			ok = ok && !twice
+		}
+		if !ok {
 			err = fmt.Errorf("the effect %q, which has no key of its own", v.Text())
 			continue
 		}
-		all[k] = effect
+		maps.Copy(all, effects)
 	}
 	return all, err
 }

@@ -108,6 +108,9 @@ func (p *Planner) fits(k EffectKey, f Effect) bool {
 		return true
 	}
 	feeder, ok := b.Family.(Feeder)
+	if f.Kind == Parked {
+		return ok && (k.For == "" || b.Rule.Each.Given())
+	}
 	return ok && feeder.CanHave(p, b, k.For, f)
 }
 

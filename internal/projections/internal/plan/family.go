@@ -25,9 +25,10 @@ type Family interface {
 // Feeder is a Family whose rules have effects in the ledger.
 type Feeder interface {
 	Family
-	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one.
-	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect))
-	// CanHave reports whether an item can have this effect for this under a rule.
+	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one. An error says
+	// that the rule cannot read the item, which then causes nothing under it.
+	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect)) error
+	// CanHave reports whether an item can have this effect, but for that of being parked, for this under a rule.
 	CanHave(p *Planner, b *Binding, what string, f Effect) bool
 	// Words tell people of an effect.
 	Words(b *Binding, f Effect) Words

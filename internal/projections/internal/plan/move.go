@@ -82,11 +82,13 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 		}
 	}
 	if !mv.FromItem {
-		bs.groups(mv.Old, func(g GroupRef) {
-			if !slices.Contains(mv.Touched, g) {
-				mark(g)
-			}
-		})
+		for _, changed := range []Effects{mv.Old.without(mv.New), mv.New.without(mv.Old)} {
+			bs.groups(changed, func(g GroupRef) {
+				if !slices.Contains(mv.Touched, g) {
+					mark(g)
+				}
+			})
+		}
 		return
 	}
 	bs.groups(mv.Old.without(mv.New), mark)

@@ -63,8 +63,8 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 		pl.Moves.Put(rec.Key, mv)
 	}
 	mv.New, mv.To, mv.Position = new, stamp.VersionAt(p.Epoch, rec.Position), rec.Position
-	p.groups(old, mv.touch)
-	p.groups(new, mv.touch)
+	p.groups(old.withoutElements(new), mv.touch)
+	p.groups(new.withoutElements(old), mv.touch)
 	p.relocate(mv, old, new)
 	return true
 }

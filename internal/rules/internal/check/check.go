@@ -43,6 +43,7 @@ type Rule struct {
 	traits         *declared.Traits
 	Source, Target *Entity
 	Join           Join
+	Each           declared.Each
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written
@@ -99,7 +100,6 @@ func Check(p declared.Parser, file *declared.File, former bool) *File {
 	c.derived()
 	c.widths()
 	c.circles()
-	c.actions()
 	c.warnUncertain()
 	return &c.out
 }

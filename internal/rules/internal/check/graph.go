@@ -35,7 +35,6 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		child = attributesOf(r.Target.Equals)
 	}
 	*joined = append(*joined, r.joinReads()...)
-	source = append(source, attributesOf(r.Source.Equals)...)
 	for _, w := range r.Writes {
 		if w.From.Given() {
 			source = append(source, w.From.Text)
@@ -49,6 +48,11 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 			source = append(source, program.Reads()...)
 		}
 	}
+	if each := r.Each; each.List.Given() {
+		source = slices.DeleteFunc(source, func(name string) bool { return name == each.As.Text })
+		source = append(source, each.List.Text)
+	}
+	source = append(source, attributesOf(r.Source.Equals)...)
 	return c.withoutKeys(source), c.withoutKeys(child)
 }
 

@@ -17,7 +17,11 @@ func (c *checker) join(r *Rule) {
 	variables := theirs.Shape.Variables
 	r.Join = Join{Fill: make([]Ref, len(variables)), Unique: nowhere}
 	for slot, name := range variables {
-		r.Join.Fill[slot] = Ref{Slot: slices.Index(ours.Shape.Variables, name)}
+		if from := r.refOf(ours, name); !from.IsAttribute() {
+			r.Join.Fill[slot] = from
+		} else {
+			r.Join.Fill[slot] = nowhere
+		}
 	}
 	only, known := len(r.Decl.By) == 1, !r.Decl.BadBy
 	byUnique := false
@@ -39,9 +43,10 @@ func (c *checker) join(r *Rule) {
 	case r.Join.Unique != nowhere && only:
 		r.Join.ByUnique = true
 		c.uniqueAllowed(r, theirs, ours)
-	case known: // an unknown name in `by` is most likely what is missing
+	case known && !r.Decl.Each.Unread: // an unknown name in `by` is most likely what is missing
 		c.unfilled(r, theirs, ours, missing)
 	}
+	c.eachMakesItems(r)
 }
 
 // isKeyAlone reports whether one variable gives the entity's whole key.
@@ -74,12 +79,12 @@ func (j *Join) unfilled() []int {
 
 // joinPair enters one pair of `by`; false if the other side knows no such name.
 func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
-	from := c.ours(ours, pair.Ours)
+	from := c.ours(r, ours, pair.Ours)
 	if pair.Ours.Expression {
 		return c.joinFrom(r, theirs, ours, pair, from)
 	}
 	c.plainAttribute(pair.Ours)
-	if c.isKey(pair.Ours.Text) {
+	if c.isKey(pair.Ours.Text) && !from.IsElement() {
 		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
 			strings.Join(ours.Shape.Variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
@@ -88,9 +93,9 @@ func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 }
 
 // ours is where this side has the value of a pair of `by`.
-func (c *checker) ours(e *Entity, w declared.Word) Ref {
+func (c *checker) ours(r *Rule, e *Entity, w declared.Word) Ref {
 	if !w.Expression {
-		return Ref{Slot: slices.Index(e.Shape.Variables, w.Text), Attribute: w.Text}
+		return r.refOf(e, w.Text)
 	}
 	program := c.expression(w, "a value of `by`", "", expr.Any)
 	if program == nil {
@@ -155,6 +160,9 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	if len(ours.Shape.Variables) > 0 {
 		have = strings.Join(ours.Shape.Variables, ", ")
 	}
+	if r.Each.As.Given() {
+		have += ", and `each` gives " + r.Each.As.Text
+	}
 	names := missing
 	for _, pair := range r.Decl.By { // keep what is there already
 		if name := pair.Theirs.Text; name == pair.Ours.Text && !slices.Contains(names, name) && slices.Contains(theirs.Shape.Variables, name) {
@@ -172,6 +180,9 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
 	if u := theirs.Decl.Unique; u.Given() && r.traits.WholeKey == nil && len(r.Decl.By) == 0 {
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
+	}
+	if element := r.Each.As; element.Given() && !slices.ContainsFunc(r.Join.Fill, Ref.IsElement) && len(missing) == 1 {
+		hint = fmt.Sprintf("if an element is the %s, add `by: { %s: %s }`", missing[0], missing[0], element.Text)
 	}
 	at := r.Decl.At
 	if r.Decl.HasBy {

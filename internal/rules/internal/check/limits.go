@@ -8,9 +8,6 @@ const (
 	matchesMax    = 10  // attributes under one entity's match
 )
 
-// actionsMax is how many actions a transaction may have (DynamoDB API, TransactWriteItems).
-const actionsMax = 100
-
 // widths reports rules and entities with more attributes than DynamoDB's expressions can name.
 func (c *checker) widths() {
 	for _, r := range c.out.Rules {
@@ -29,27 +26,6 @@ func (c *checker) widths() {
 		if n := len(e.Equals); n > matchesMax {
 			c.Add(e.Decl.Name.At, "entity.too_many_matches", "tell the entity by fewer attributes",
 				"items of %s are told by %d attributes; at most %d are allowed", e.Decl.Name.Text, n, matchesMax)
-		}
-	}
-}
-
-// actions reports a source whose effects do not fit into one transaction: its
-// ledger entry, what each of its rules needs, two locators and their claims.
-func (c *checker) actions() {
-	const perLocator = 4
-	total := map[*Entity]int{}
-	located := map[*Entity]bool{}
-	for _, r := range c.out.Rules {
-		total[r.Source] += r.traits.Actions
-		if r.Join.ByUnique && !located[r.Target] {
-			located[r.Target] = true
-			total[r.Target] += perLocator
-		}
-	}
-	for _, e := range c.out.Entities {
-		if n := total[e] + 1; n > actionsMax {
-			c.Add(e.Decl.Name.At, "rule.too_many_effects", "drop some "+c.Kinds.Heavy()+" of it",
-				"one change of a %s could need %d writes in one transaction; DynamoDB allows %d", e.Decl.Name.Text, n, actionsMax)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 )
@@ -11,20 +13,31 @@ type Equals struct {
 	Value     change.Value // S, N or BOOL
 }
 
-// Ref is where a text comes from on an item: a variable of its key, an attribute, or an
-// expression. Attribute "" and no expression with the slot noSlot mean nowhere.
+// Ref is where a text comes from on an item: a variable of its key, an attribute, the element of its
+// list for which a rule takes it, or an expression. Attribute "" and no expression with the slot noSlot mean nowhere.
 type Ref struct {
 	Slot       int
-	Attribute  string
+	Attribute  string // of an element: its name in the rule
 	Expression *expr.Program
 }
 
-const noSlot = -1
+const (
+	noSlot      = -1
+	elementSlot = -2
+)
 
 var nowhere = Ref{Slot: noSlot}
 
 // IsVariable reports whether the text is a variable of the key.
-func (r Ref) IsVariable() bool { return r.Slot != noSlot }
+func (r Ref) IsVariable() bool { return r.Slot >= 0 }
+
+// IsElement reports whether the text is an element of a list.
+func (r Ref) IsElement() bool { return r.Slot == elementSlot }
+
+// Holds reports whether the text comes from the element of this name.
+func (r Ref) Holds(element string) bool {
+	return r.IsElement() || r.Expression != nil && element != "" && slices.Contains(r.Expression.Reads(), element)
+}
 
 // IsAttribute reports whether the text is an attribute.
 func (r Ref) IsAttribute() bool { return r.Slot == noSlot && r.Attribute != "" }

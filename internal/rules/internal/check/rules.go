@@ -24,6 +24,7 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 		r.Expressions = append(r.Expressions, c.expression(decl.Expressions[i], e.Key, e.Want, e.Type))
 	}
 	c.attributes(r)
+	c.each(r)
 	if r.Source == nil || r.Target == nil {
 		return nil
 	}

@@ -27,6 +27,7 @@ type Declaration struct {
 	Written        []Written
 	By             []JoinPair
 	HasBy, BadBy   bool // there is a `by`; a problem was reported of what it fills
+	Each           Each
 	Where          Word
 	Expressions    []Word // as Traits.Expressions lists them
 }
@@ -36,6 +37,12 @@ type Written struct {
 	As, From Word // from is not given for a constant, and for what the rule works out
 	Constant change.Value
 	Template Word // of what the rule works out from an item alone
+}
+
+// Each is the list of which a rule takes every element by itself, and the name that it gives to one.
+type Each struct {
+	List, As Word
+	Unread   bool // a problem was reported instead
 }
 
 // JoinPair is one pair of `by`: the other side's name and ours.

@@ -40,7 +40,6 @@ type Traits struct {
 	Displays string
 
 	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
-	Actions  int       // writes that one change of a source may need in its transaction, for each rule
 }
 
 // Key is a key of a rule.
@@ -127,18 +126,6 @@ func (l Kinds) example() string {
 		return l[i].Traits().Example
 	}
 	return "name: {}"
-}
-
-// Heavy names the kinds whose rules need room in a source's transaction, those that need least first.
-func (l Kinds) Heavy() string {
-	byActions := slices.SortedStableFunc(slices.Values(l), func(a, b Kind) int { return a.Traits().Actions - b.Traits().Actions })
-	var plurals []string
-	for _, k := range byActions {
-		if t := k.Traits(); t.Actions > 0 {
-			plurals = append(plurals, t.Plural)
-		}
-	}
-	return enumerate(plurals, "or")
 }
 
 // enumerate writes "a, b and c".

@@ -72,6 +72,9 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		d.HasBy = true
 		d.By, d.BadBy = p.by(n)
 	}
+	if n := d.values["each"]; n != nil && traits.hasKey("each") {
+		d.Each = p.each(n)
+	}
 	return d
 }
 
@@ -169,16 +172,12 @@ func (p Parser) pairs(n *document.Node, what string) []Written {
 		return nil
 	}
 	for _, w := range p.words(n, "an attribute of "+what) {
-		fields := fieldsOf(w.Text)
-		field := func(i int) Word { return p.name(w.within(fields[i][0], fields[i][1]-fields[i][0])) }
-		switch {
-		case len(fields) == 1:
+		if len(fieldsOf(w.Text)) == 1 {
 			name := p.name(w)
 			ps = append(ps, Written{As: name, From: name})
-		case len(fields) == 3 && w.Text[fields[1][0]:fields[1][1]] == "as":
-			from := field(0)
-			ps = append(ps, Written{As: field(2), From: from})
-		default:
+		} else if from, as, ok := p.oneAsAnother(w); ok {
+			ps = append(ps, Written{As: as, From: from})
+		} else {
 			p.Add(w.At, "rule.pair", hint, "%q is neither an attribute nor `one as another`", w.Text)
 		}
 	}
@@ -199,6 +198,32 @@ func (p Parser) nameOrExpression(n *document.Node) Word {
 
 // hyphened is what looks like one name and is a subtraction.
 var hyphened = regexp.MustCompile(`^[A-Za-z_]\w*(-[A-Za-z_]\w*)+$`)
+
+// oneAsAnother reads "a as b"; false if the text is not so.
+func (p Parser) oneAsAnother(w Word) (from, as Word, ok bool) {
+	fields := fieldsOf(w.Text)
+	if len(fields) != 3 || w.Text[fields[1][0]:fields[1][1]] != "as" {
+		return from, as, false
+	}
+	field := func(i int) Word { return p.name(w.within(fields[i][0], fields[i][1]-fields[i][0])) }
+	from = field(0)
+	return from, field(2), true
+}
+
+// each reads "tags as tag".
+func (p Parser) each(n *document.Node) Each {
+	w := p.word(n, "each")
+	if !w.Given() {
+		return Each{Unread: true}
+	}
+	list, as, ok := p.oneAsAnother(w)
+	if !ok {
+		const hint = "name the list, and one of its elements: `each: tags as tag`"
+		p.Add(w.At, "rule.each", hint, "%q does not say what an element is called", w.Text)
+		return Each{Unread: true}
+	}
+	return Each{List: list, As: as, Unread: !list.Given() || !as.Given()}
+}
 
 // by reads a name, a list of names, or a mapping {theirs: ours}.
 func (p Parser) by(n *document.Node) (pairs []JoinPair, bad bool) {

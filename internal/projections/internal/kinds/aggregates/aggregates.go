@@ -40,10 +40,9 @@ var (
 	}})
 )
 
-// newKind is a kind with the traits that all of the family have. Its Actions are the accumulators of
-// the group before and of the group now.
+// newKind is a kind with the traits that all of the family have.
 func newKind(k kind) *kind {
-	k.traits.TargetField, k.traits.Displays, k.traits.Actions = "as", displayed, 2
+	k.traits.TargetField, k.traits.Displays = "as", displayed
 	return &k
 }
 
@@ -66,6 +65,7 @@ const displayed = "as: Group.memberCount"
 
 var keys = []rules.Key{
 	{Name: "as", Required: true, Hint: "name the entity and its attribute: `" + displayed + "`"},
+	{Name: "each"},
 	{Name: "where"},
 	{Name: "write_shards"},
 	{Name: "by"},
@@ -188,6 +188,9 @@ func (f *Form) Says() []rules.Said {
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
+	if f.rule.Each.Given() {
+		c = rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per element that changes + roll-up once per batch and target"}
+	}
 	if f.rule.Derives() {
 		rows := 0
 		for _, r := range f.rule.Target.Makers {

@@ -71,7 +71,8 @@ func look(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img
 	if img == nil || m.Entity != b.Rule.Source {
 		return
 	}
-	b.Family.(plan.Feeder).Effects(b, m, img, func(_ string, f plan.Effect) {
+	// Of an item that the rule cannot read, some elements are told all the same: looking there changes nothing that is right.
+	_ = b.Family.(plan.Feeder).Effects(b, m, img, func(_ string, f plan.Effect) {
 		if f.Kind == plan.Contribution {
 			pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: f.Group}, plan.Rollup{}).Looked = true
 		}

@@ -18,20 +18,22 @@ type ungroupedDisplay struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Effects implements plan.Feeder: a source adds to an aggregate.
-func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
-	switch c, ok, err := Of(b.Rule).Contribution(m, img); {
-	case err != nil:
-		tell("", plan.ParkedBy(err))
-	case ok && (Of(b.Rule).kind.zeroCounts || b.Rule.Derives() || !c.Amount.IsZero()):
-		tell("", plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
-	}
+// Effects implements plan.Feeder: a source, or each element of its list, adds to an aggregate.
+func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
+	f := Of(b.Rule)
+	return b.Rule.ForEach(m, img, func(element string, m *rules.Match) error {
+		c, ok, err := f.Contribution(m, img)
+		if err == nil && ok && (f.kind.zeroCounts || b.Rule.Derives() || !c.Amount.IsZero()) {
+			tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
+		}
+		return err
+	})
 }
 
 // CanHave implements plan.Feeder.
 func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	adds := f.Kind == plan.Contribution && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
-	return what == "" && (f.Kind == plan.Parked || adds)
+	return f.Kind == plan.Contribution && (what != "") == b.Rule.Each.Given() &&
+		(b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.

@@ -150,7 +150,7 @@ func (m maker) targetParts(ctx context.Context, b *plan.Binding, target change.K
 	why *Heal) ([]host.Part, error) {
 	mv := &plan.Move{}
 	mv.See(target, current)
-	d := difference{m.Planner, mv, b, plan.EffectKey{ID: b.ID}}
+	d := difference{m.Planner, mv, b, keyAt(b, target)}
 	var parts []host.Part
 	var actions []plan.Action
 	at := placeOf(b, target, current)

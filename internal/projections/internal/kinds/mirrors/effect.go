@@ -45,9 +45,12 @@ func itemOf(f plan.Effect) (mirrorItem, bool) {
 
 // itemIn is the item of the effect that a rule has at a target; false if it has none there.
 func itemIn(fs plan.Effects, b *plan.Binding, target change.Key) (plan.EffectKey, mirrorItem, bool) {
-	k, f := fs.In(b.ID, target.String())
-	it, ok := itemOf(f)
-	return k, it, ok
+	k := keyAt(b, target)
+	it, ok := itemOf(fs[k])
+	if !ok || it.target != target {
+		return k, mirrorItem{}, false
+	}
+	return k, it, true
 }
 
 func (it mirrorItem) effect() plan.Effect {

@@ -21,6 +21,7 @@ var traits = rules.Traits{
 		{Name: "as", Required: true, Hint: "name the entity that the mirror items are: `as: Member`"},
 		{Name: "attributes"},
 		{Name: "set"},
+		{Name: "each"},
 		{Name: "where"},
 		{Name: "by"},
 	},
@@ -29,7 +30,6 @@ var traits = rules.Traits{
 	AttributesField: "attributes",
 	MakesItems:      true,
 	WholeKey:        &rules.WholeKey{Reason: "a mirror item needs its whole key", Hint: "fill {variables}"},
-	Actions:         4, // the item made before and the one made now, and their claims
 }
 
 // Word is the key that gives a rule the kind.
@@ -96,10 +96,14 @@ func (f *Form) Says() []rules.Said { return nil }
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	if !f.rule.Injective {
-		return rules.Cost{WriteUnits: 6, Text: "2 + 2 WU per change + 2 WU for its claim"}
+	c := rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per change"}
+	if f.rule.Each.Given() {
+		c.Text = "2 + 2 WU per element that changes"
 	}
-	return rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per change"}
+	if !f.rule.Injective {
+		c = rules.Cost{WriteUnits: c.WriteUnits + 2, Text: c.Text + " + 2 WU for its claim"}
+	}
+	return c
 }
 
 // Replays implements rules.Form.

@@ -24,14 +24,27 @@ type Heal struct {
 	Contested bool         // it replaces what the engine had written: counted against the bound
 }
 
-// Effects implements plan.Feeder: a source asks for an item.
-func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) {
-	switch item, ok, err := Of(b.Rule).Item(m, img); {
-	case err != nil:
-		tell("", plan.ParkedBy(err))
-	case ok:
-		tell("", mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, change.Item(item.Attributes))}.effect())
-	}
+// Effects implements plan.Feeder: a source, or each element of its list, asks for an item. Of elements that a key reads
+// alike, the first one gives the item.
+func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
+	known := map[string]bool{}
+	return b.Rule.ForEach(m, img, func(_ string, m *rules.Match) error {
+		item, ok, err := Of(b.Rule).Item(m, img)
+		if err != nil || !ok {
+			return err
+		}
+		if what := b.Rule.ElementAt(item.Key); !known[what] {
+			known[what] = true
+			it := mirrorItem{content: item.Attributes, target: item.Key, digest: contentDigest(b.Rule, change.Item(item.Attributes))}
+			tell(what, it.effect())
+		}
+		return nil
+	})
+}
+
+// keyAt is the effect key of the item that a rule makes at a target.
+func keyAt(b *plan.Binding, target change.Key) plan.EffectKey {
+	return plan.EffectKey{ID: b.ID, For: plan.Purpose(b.Rule.ElementAt(target))}
 }
 
 // contentDigest digests the values that a rule writes on an item all together, for the ledger. A stamp digests them one by one.
@@ -42,7 +55,7 @@ func contentDigest(r *rules.Rule, img change.Image) string {
 // CanHave implements plan.Feeder.
 func (kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
 	it, ok := itemOf(f)
-	return what == "" && (f.Kind == plan.Parked || ok && p.IsTarget(b.Rule, it.target))
+	return ok && what == keyAt(b, it.target).For && p.IsTarget(b.Rule, it.target)
 }
 
 // Classify implements plan.Family: it asks for the healing of a mirror item that another
