@@ -17,6 +17,7 @@ const (
 )
 
 func ownSchedules() []schedule {
+	liked := changed(index, "of: Post", "of: Post, where: likes > 0")
 	return []schedule{
 		{
 			// A worker falls asleep before it writes. The post gets another status, and the worker that
@@ -48,6 +49,16 @@ func ownSchedules() []schedule {
 			steps: []Step{
 				puts(indexed + "a"), puts("pk=POST#p, sk=METADATA, likes=#7, GSI1PK=STATUS#a, GSI1SK=0007"), {Turns: Rest, Kind: Judge},
 			},
+		},
+		{
+			// The reader of the stream is held up, and an application puts a post back as it was under the former rules. A
+			// worker goes over the table to take off what those left: it stays, because the new rules ask for the same.
+			guard: "OwnAskedFor", name: "a post comes back with the keys and the stamp of former rules", rules: liked, first: index,
+			steps: []Step{
+				puts(indexed + "a"), step(Rest, Remember, "pk=POST#p, sk=METADATA"), changes(liked),
+				{Turns: Struck, Kind: PutBack}, {Turns: Struck, Kind: Befall, Fault: adversary.Woke}, {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{at(`^PutItem app-dynamill \{.*passes=clean`, 0, adversary.Froze), holds(`^Process .*POST#p`, 3)},
 		},
 		{
 			// The worker crashes behind the write, and the records come again.

@@ -34,6 +34,13 @@ type Feeder interface {
 	Words(b *Binding, f Effect) Words
 }
 
+// Asker is a Family whose rules say of an item alone what it must hold.
+type Asker interface {
+	Family
+	// Asks reports whether an attribute of an item holds what a rule in force asks for.
+	Asks(b *Binding, m *rules.Match, img change.Image, attribute string) bool
+}
+
 // Owner is a Feeder with effects that only it reads. It says what they write.
 type Owner interface {
 	Feeder

@@ -149,7 +149,7 @@ func (l *Leftover) moved(name string) bool {
 func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
 	for _, name := range wrote {
 		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
-		if tells && left.before == nil || p.heldBy(left.Beside, id, name, left.Last) {
+		if tells && left.before == nil || p.heldBy(left.Beside, id, name, left.Last) || p.askedFor(left, id, name) {
 			continue
 		}
 		left.Names = append(left.Names, name)
@@ -165,6 +165,16 @@ func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []s
 			left.Back[name] = was
 		}
 	}
+}
+
+// askedFor reports whether a rule in force asks for what an attribute holds, whichever rule wrote it: the item was put back as it was under
+// former rules.
+func (p *Planner) askedFor(left *Leftover, id ItemRule, name string) bool {
+	m := p.MatchOf(id.Key, left.Last)
+	return slices.ContainsFunc(left.Beside, func(b *Binding) bool {
+		asker, ok := b.Family.(Asker)
+		return ok && !b.Former && slices.Contains(b.Rule.Writes, name) && b.Rule.Target == m.Entity && asker.Asks(b, &m, left.Last, name)
+	})
 }
 
 // heldBy reports whether what an attribute holds is what another rule wrote.

@@ -2,6 +2,7 @@ package computed
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -81,6 +82,13 @@ func same(v, w change.Value) bool {
 // equal reports whether two images must hold the same.
 func (w Wanted) equal(other Wanted) bool {
 	return change.Digest(w.Values...) == change.Digest(other.Values...)
+}
+
+// Asks implements plan.Asker.
+func (kind) Asks(b *plan.Binding, m *rules.Match, img change.Image, attribute string) bool {
+	values, _ := Of(b.Rule).Values(m, img)
+	i := slices.Index(b.Rule.Writes, attribute)
+	return values[i].Kind() != change.KindAbsent && same(values[i], img.Lookup(attribute))
 }
 
 // Classify implements plan.Family: it notes an item whose new image does not hold what it must. A write of
