@@ -200,6 +200,9 @@ func (l *life) judgeOwn(w *adversary.Worker, r *rules.Rule, m *rules.Match, befo
 	}
 	was, ok := l.Population.Set.Identify(key, before)
 	right := ok && was.Entity == r.Target && oracle.HoldsOwn(r, &was, before)
+	if r.Target.Derived && oracle.Made(key, after) && !oracle.Made(key, before) {
+		return // a derived item took the place of another program's: what others write on it comes with its record
+	}
 	if right && w.RuleFile() == l.Population.File && !oracle.HoldsOwn(r, m, after) {
 		l.problem("%s undoes what was right: %s of %s from %s to %s", w, r.Name, key, told(before), told(after))
 	}
