@@ -147,6 +147,12 @@ func descriptor(t *testing.T, v change.Value) any {
 		return map[string]bool{"BOOL": v.Bool()}
 	case change.KindNull:
 		return map[string]bool{"NULL": true}
+	case change.KindList:
+		elements := []any{}
+		for _, element := range v.List() {
+			elements = append(elements, descriptor(t, element))
+		}
+		return map[string]any{"L": elements}
 	}
 	t.Fatalf("no example holds a %s", v.Kind())
 	return nil
@@ -154,7 +160,7 @@ func descriptor(t *testing.T, v change.Value) any {
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
 	_, err := story.Load("blgo", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics, orders, projects, store") {
+	if err == nil || !strings.Contains(err.Error(), "blog, groups, indexes, likes, metrics, orders, projects, store, tags") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }

@@ -159,18 +159,35 @@ func (w *Write) UnmarshalYAML(unmarshal func(any) error) error {
 func fromPlain(plain map[string]any) (change.Item, error) {
 	item := change.Item{}
 	for name, v := range plain {
-		switch v := v.(type) {
-		case string:
-			item[name] = change.String(v)
-		case bool:
-			item[name] = change.Bool(v)
-		case nil:
-			item[name] = change.Null()
-		case int64, uint64, float64:
-			item[name] = change.Number(fmt.Sprint(v))
-		default:
-			return nil, fmt.Errorf("attribute %s: a story holds texts, numbers, truth values and null only, not %T", name, v)
+		value, err := fromPlainValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", name, err)
 		}
+		item[name] = value
 	}
 	return item, nil
+}
+
+func fromPlainValue(plain any) (change.Value, error) {
+	switch v := plain.(type) {
+	case string:
+		return change.String(v), nil
+	case bool:
+		return change.Bool(v), nil
+	case nil:
+		return change.Null(), nil
+	case int64, uint64, float64:
+		return change.Number(fmt.Sprint(v)), nil
+	case []any:
+		var elements []change.Value
+		for _, element := range v {
+			value, err := fromPlainValue(element)
+			if err != nil {
+				return change.Value{}, err
+			}
+			elements = append(elements, value)
+		}
+		return change.List(elements), nil
+	}
+	return change.Value{}, fmt.Errorf("a story holds texts, numbers, truth values, null and lists only, not %T", plain)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
@@ -48,7 +49,11 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 		return nil, nil
 	}
 	for _, rule := range slices.Concat(entity.Makers, entity.Children, entity.Displays, entity.Own) {
-		own = append(own, rule.Writes...)
+		for _, name := range rule.Writes {
+			if !slices.Contains(own, name) { // the rules that make a derived item display their values there, too
+				own = append(own, name)
+			}
+		}
 	}
 	for _, rule := range slices.Concat(entity.Sources, entity.Parents, entity.Own) {
 		base = append(base, rule.Reads...)
@@ -96,21 +101,31 @@ func (v *view) whole(p *paper, key change.Key, item change.Item) {
 }
 
 func short(v change.Value) string {
-	text := "(" + v.Kind().String() + ")"
-	switch v.Kind() {
-	case change.KindAbsent:
-		text = "none"
-	case change.KindString, change.KindNumber:
-		text = v.Text()
-	case change.KindBool:
-		text = strconv.FormatBool(v.Bool())
-	case change.KindNull:
-		text = "null"
-	}
+	text := shown(v)
 	if utf8.RuneCountInString(text) > valueCharactersMax {
 		text = string([]rune(text)[:valueCharactersMax-1]) + "…"
 	}
 	return text
+}
+
+func shown(v change.Value) string {
+	switch v.Kind() {
+	case change.KindAbsent:
+		return "none"
+	case change.KindString, change.KindNumber:
+		return v.Text()
+	case change.KindBool:
+		return strconv.FormatBool(v.Bool())
+	case change.KindNull:
+		return "null"
+	case change.KindList:
+		var elements []string
+		for _, element := range v.List() {
+			elements = append(elements, shown(element))
+		}
+		return strings.Join(elements, ",")
+	}
+	return "(" + v.Kind().String() + ")"
 }
 
 // difference shows what was made, changed and removed between two snapshots, and returns the number of such items.
