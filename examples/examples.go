@@ -7,7 +7,7 @@
 //	dynamill.yaml  the rule file
 //	items.json     the items before dynamill first runs, as `aws dynamodb batch-write-item` reads them
 //	story.yaml     what the application does then, step by step
-//	want.json      the items at the end but for the stamps, for the tests
+//	want.json      the items at the end but for stamps and times to live, for the tests
 //
 // It imports no other room; internal/story reads the files.
 package examples

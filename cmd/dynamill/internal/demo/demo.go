@@ -226,14 +226,15 @@ func (p *play) written(w story.Write, before snapshot) {
 	key := p.ex.Set.Table.KeyOf(w.Item)
 	mark := map[story.Verb]string{story.Put: "put", story.Update: "set", story.Delete: "del"}[w.Verb]
 	var parts []span
-	base, own := p.view.attributes(key, w.Item, before[key])
+	was := p.view.timed(key, before[key])
+	base, own := p.view.attributes(key, w.Item, was)
 	for _, name := range slices.Concat(base, own) {
 		value := w.Item.Lookup(name)
 		switch {
 		case value.Kind() != change.KindAbsent:
 			parts = append(parts, ink(name+"="+short(value), users))
-		case w.Verb == story.Put && slices.Contains(own, name) && before[key].Lookup(name).Kind() != change.KindAbsent:
-			parts = append(parts, ink(name+" lost, was "+short(before[key].Lookup(name)), gone))
+		case w.Verb == story.Put && slices.Contains(own, name) && was.Lookup(name).Kind() != change.KindAbsent:
+			parts = append(parts, ink(name+" lost, was "+short(was.Lookup(name)), gone))
 		}
 	}
 	p.paper.columns(p.view.marked(mark, users, key), 2+markWidth+p.view.indent(), parts, 2)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
@@ -64,10 +66,29 @@ func (v *view) attributes(key change.Key, items ...change.Item) (base, own []str
 	hidden := func(name string) bool {
 		return name == v.set.Table.TypeAttribute || name == v.set.Table.PartitionKey || name == v.set.Table.SortKey
 	}
+	if entity.ExpireAttribute != "" {
+		own = append(own, entity.ExpireAttribute)
+	}
 	slices.Sort(base)
 	base = slices.DeleteFunc(slices.Compact(base), func(name string) bool { return hidden(name) || slices.Contains(own, name) })
 	own = slices.DeleteFunc(own, hidden)
 	return base, own
+}
+
+// timed is an item of a derived entity that expires, with the days until then in the place of its time to live.
+func (v *view) timed(key change.Key, item change.Item) change.Item {
+	m, ok := v.set.Identify(key, item)
+	if !ok || m.Entity.ExpireAttribute == "" {
+		return item
+	}
+	seconds, err := strconv.ParseInt(item.Lookup(m.Entity.ExpireAttribute).Text(), 10, 64)
+	if err != nil {
+		return item
+	}
+	item = maps.Clone(item)
+	days := math.Round(time.Until(time.Unix(seconds, 0)).Hours() / 24)
+	item[m.Entity.ExpireAttribute] = change.String(fmt.Sprintf("in %.0f days", days))
+	return item
 }
 
 func (v *view) head(key change.Key) string {
@@ -86,6 +107,7 @@ func (v *view) indent() int { return v.partition + 2 + v.sort + 2 }
 
 // whole shows an item with all attributes that matter.
 func (v *view) whole(p *paper, key change.Key, item change.Item) {
+	item = v.timed(key, item)
 	base, own := v.attributes(key, item)
 	var parts []span
 	for i, name := range slices.Concat(base, own) {
@@ -137,6 +159,7 @@ func (v *view) difference(p *paper, before, after snapshot) int {
 		mark, markStyle := "~", changed
 		var parts []span
 		if hasNow {
+			old, now = v.timed(key, old), v.timed(key, now)
 			base, own := v.attributes(key, now, old)
 			for _, name := range slices.Concat(base, own) {
 				parts = appendChange(parts, name, old.Lookup(name), now.Lookup(name))
