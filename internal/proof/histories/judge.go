@@ -42,7 +42,7 @@ func (l *life) compare(present, state []change.Item, except ...oracle.Exception)
 	}
 	l.leftBehind(named)
 	except = append(except, oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)
-	if l.hasLarge() {
+	if l.hasLarge() || l.overflowed && oracle.Delicate(set, named) {
 		except = append(except, oracle.RejectedWrites)
 	}
 	for _, d := range oracle.Audit(set, present, state, time.Now().Add(slices.Max(append(l.Skews, 0))), except...) {
@@ -116,9 +116,14 @@ func (l *life) expired() oracle.Option {
 // inTheEnd begins the lines of a trace that show the tables.
 const inTheEnd = "in the end: "
 
-// judgeParking says what must not be parked: only where an item is large is there a write
-// that DynamoDB refuses for good, and only where the bound is low does a writer fight long enough.
+// judgeParking says what must not be parked: only where an item is large, or a total without one of its amounts is too long for a number,
+// is there a write that DynamoDB refuses for good, and only where the bound is low does a writer fight long enough. Whether a total can be
+// too long is judged in the end.
 func (l *life) judgeParking(p projections.Parked) {
+	if p.Code == "write.rejected" && strings.Contains(p.Reason, "Number overflow") {
+		l.overflowed = true
+		return
+	}
 	if p.Code == "write.rejected" && !l.hasLarge() || p.Code == "heal.contested" && l.HealsMax == 0 {
 		l.problem("parked without need: %s, %s: %s", p.ID, p.Code, p.Reason)
 	}

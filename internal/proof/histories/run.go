@@ -48,9 +48,10 @@ const noCall = "no call came for a strike"
 // life is one history under way.
 type life struct {
 	*History
-	crew *adversary.Crew
-	app  *application
-	gap  bool // records were lost
+	crew       *adversary.Crew
+	app        *application
+	gap        bool // records were lost
+	overflowed bool // DynamoDB refused to take an amount back, because no number holds what is left
 
 	startsOver bool                // without the former state table, which knew the engine's mirror items
 	restored   map[change.Key]bool // items of a backup: only a replay finds those whose sources the backup lacks

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,15 @@ func (s *span) delicate() bool {
 
 // exponentMax is the power of ten of the highest digit of the greatest numbers.
 const exponentMax = 125
+
+// Delicate reports whether the amounts of some group of a table are.
+func Delicate(set *rules.Set, items []change.Item) bool {
+	t := newTable(set, items)
+	t.settle()
+	return slices.ContainsFunc(set.Rules, func(rule *rules.Rule) bool {
+		return rule.Displays() && slices.Contains(slices.Collect(maps.Values(t.delicate(rule))), true)
+	})
+}
 
 // delicate finds the groups of a rule whose amounts are.
 func (t *table) delicate(rule *rules.Rule) map[string]bool {
