@@ -22,7 +22,14 @@ type Example struct {
 	Rules []byte // the rule file
 	Set   *rules.Set
 	Items []change.Item // before the first run
-	Steps []Step
+	Story
+}
+
+// Story is what happens in an example, as its story.yaml tells it.
+type Story struct {
+	// ByHand names the counts that a handler written by hand keeps, too, with a bare ADD for each record.
+	ByHand []string `yaml:"by_hand"`
+	Steps  []Step
 }
 
 // Step is one thing that happens to the table.
@@ -31,6 +38,8 @@ type Step struct {
 	Writes     []Write
 	// CrashAfter is how many of the engine's writes succeed before its process dies; 0 if it lives.
 	CrashAfter int `yaml:"crash_after"`
+	// RepeatEvery says which of the step's records are delivered twice: of 3, the third, the sixth and so on; of 0, none.
+	RepeatEvery int `yaml:"repeat_every"`
 }
 
 // Verb is what a Write does to its item.
@@ -94,7 +103,7 @@ func Load(name string, kinds []rules.Kind) (*Example, error) {
 	if ex.Items, err = loadItems(name + "/items.json"); err != nil {
 		return nil, fmt.Errorf("reading example %s/items.json: %w", name, err)
 	}
-	if ex.Steps, err = loadSteps(name + "/story.yaml"); err != nil {
+	if ex.Story, err = loadStory(name + "/story.yaml"); err != nil {
 		return nil, fmt.Errorf("reading example %s/story.yaml: %w", name, err)
 	}
 	return ex, nil
@@ -130,14 +139,13 @@ func loadItems(path string) (items []change.Item, err error) {
 	return items, nil
 }
 
-func loadSteps(path string) ([]Step, error) {
+func loadStory(path string) (told Story, err error) {
 	src, err := examples.Files.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return Story{}, err
 	}
-	var told struct{ Steps []Step }
 	err = yaml.UnmarshalWithOptions(src, &told, yaml.Strict())
-	return told.Steps, err
+	return told, err
 }
 
 // UnmarshalYAML reads a verb with an item in plain values, without DynamoDB's descriptors.

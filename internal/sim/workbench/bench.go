@@ -55,6 +55,10 @@ type Bench struct {
 	application float64         // write units of the application since then
 	records     atomic.Int64    // records given to the engine since then
 
+	byHand      *handler // nil without CountByHand
+	repeatEvery int      // every record of this number comes twice in the next Drain; 0: none does
+	delivered   int      // records of the present Drain
+
 	life life
 }
 
@@ -63,13 +67,19 @@ func New(ctx context.Context, set *rules.Set) (*Bench, error) {
 	b := &Bench{set: set}
 	b.sim = dynamosim.New(dynamosim.Options{Before: b.life.before})
 	b.checkpoints = &checkpoints{Checkpoints: newLeases(), life: &b.life}
-	in := &dynamodb.CreateTableInput{
-		TableName:   aws.String(TableName),
-		BillingMode: ddb.BillingModePayPerRequest,
-		StreamSpecification: &ddb.StreamSpecification{
-			StreamEnabled: aws.Bool(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages,
-		},
+	in := tableOf(set, TableName)
+	in.StreamSpecification = &ddb.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages}
+	out, err := b.sim.CreateTable(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("creating the table: %w", err)
 	}
+	b.streamARN = aws.ToString(out.TableDescription.LatestStreamArn)
+	return b, nil
+}
+
+// tableOf is a table with the keys of a rule set.
+func tableOf(set *rules.Set, name string) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{TableName: aws.String(name), BillingMode: ddb.BillingModePayPerRequest}
 	for _, key := range []struct {
 		name string
 		kind ddb.KeyType
@@ -81,12 +91,7 @@ func New(ctx context.Context, set *rules.Set) (*Bench, error) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions,
 			ddb.AttributeDefinition{AttributeName: aws.String(key.name), AttributeType: ddb.ScalarAttributeTypeS})
 	}
-	out, err := b.sim.CreateTable(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("creating the table: %w", err)
-	}
-	b.streamARN = aws.ToString(out.TableDescription.LatestStreamArn)
-	return b, nil
+	return in
 }
 
 // Put writes an item whole, as an application would.
@@ -149,9 +154,13 @@ func (b *Bench) write(doing string, f func() error) error {
 
 // Items returns all items of the table, in the order of their keys.
 func (b *Bench) Items(ctx context.Context) ([]change.Item, error) {
+	return scan(ctx, b.sim, TableName, b.set)
+}
+
+func scan(ctx context.Context, sim *dynamosim.Sim, name string, set *rules.Set) ([]change.Item, error) {
 	var items []change.Item
-	scan := tablescan.Table{Client: b.sim, TableName: TableName, Segments: 1}
-	err := scan.Each(ctx, func(item change.Item) error {
+	table := tablescan.Table{Client: sim, TableName: name, Segments: 1}
+	err := table.Each(ctx, func(item change.Item) error {
 		items = append(items, item)
 		return nil
 	})
@@ -159,7 +168,7 @@ func (b *Bench) Items(ctx context.Context) ([]change.Item, error) {
 		return nil, fmt.Errorf("reading the table: %w", err)
 	}
 	slices.SortFunc(items, func(x, y change.Item) int {
-		one, other := b.set.Table.KeyOf(x), b.set.Table.KeyOf(y)
+		one, other := set.Table.KeyOf(x), set.Table.KeyOf(y)
 		return cmp.Or(cmp.Compare(one.Partition, other.Partition), cmp.Compare(one.Sort, other.Sort))
 	})
 	return items, nil
@@ -171,6 +180,7 @@ func (b *Bench) Items(ctx context.Context) ([]change.Item, error) {
 func (b *Bench) Drain(ctx context.Context) error {
 	b.life.begin()
 	err := b.follow(ctx)
+	b.repeatEvery, b.delivered = 0, 0
 	if b.life.end() {
 		b.engine = nil
 		return fmt.Errorf("following the stream: %w", cmp.Or(err, ErrCrashed))
@@ -203,9 +213,36 @@ func (b *Bench) follow(ctx context.Context) error {
 	return reader.Drain(ctx)
 }
 
-// Process counts the records and hands them to the engine.
+// RepeatEvery has the next Drain deliver every record of this number twice: of 3, the third, the sixth and so on. Each
+// comes again behind its batch, as after a batch that timed out when its work was done.
+func (b *Bench) RepeatEvery(number int) { b.repeatEvery = number }
+
+// Process counts the records and delivers them, some of them twice.
 func (b *Bench) Process(ctx context.Context, records []change.Record) (int, error) {
+	done, err := b.deliver(ctx, records)
+	if err != nil || b.repeatEvery == 0 {
+		return done, err
+	}
+	var again []change.Record
+	for _, rec := range records[:done] {
+		if b.delivered++; b.delivered%b.repeatEvery == 0 {
+			again = append(again, rec)
+		}
+	}
+	if len(again) > 0 {
+		_, err = b.deliver(ctx, again)
+	}
+	return done, err
+}
+
+// deliver hands records to the handler written by hand, if there is one, and to the engine.
+func (b *Bench) deliver(ctx context.Context, records []change.Record) (int, error) {
 	b.records.Add(int64(len(records)))
+	if b.byHand != nil {
+		if err := b.byHand.handle(ctx, records); err != nil {
+			return 0, err
+		}
+	}
 	return b.engine.Process(ctx, records)
 }
 

@@ -3,6 +3,7 @@ package workbench_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -149,4 +150,50 @@ func TestReadingTheStreamAgainFromItsBeginningChangesNothing(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestRecordsThatComeTwiceCountTwiceByHandAlone has every third of six records come twice, and then a process that dies, so
+// that all its records come again.
+func TestRecordsThatComeTwiceCountTwiceByHandAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bench := newBench(t)
+		must(t, bench.CountByHand(t.Context(), []string{"like-count"}))
+		must(t, bench.Put(t.Context(), item("POST#1", "METADATA")))
+		must(t, bench.Drain(t.Context()))
+		expect := func(doing, likes string, byHand int) {
+			t.Helper()
+			totals, err := bench.ByHand(t.Context())
+			must(t, err)
+			want := []workbench.Total{{Key: change.Key{Partition: "POST#1", Sort: "METADATA"}, Attribute: "likes", Count: byHand}}
+			if diff := cmp.Diff(want, totals); diff != "" || likesOf(t, bench) != likes {
+				t.Errorf("%s: the engine has %s likes, want %s; by hand:\n%s", doing, likesOf(t, bench), likes, diff)
+			}
+		}
+		for i := range 6 {
+			must(t, bench.Put(t.Context(), item("POST#1", fmt.Sprintf("LIKE#%d", i))))
+		}
+		bench.RepeatEvery(3)
+		must(t, bench.Drain(t.Context()))
+		expect("the third and the sixth come twice", "6", 8)
+
+		must(t, bench.Delete(t.Context(), item("POST#1", "LIKE#0")))
+		must(t, bench.Drain(t.Context()))
+		expect("one is taken back", "5", 7)
+
+		must(t, bench.Put(t.Context(), item("POST#1", "LIKE#6")))
+		bench.CrashAfter(1)
+		if err := bench.Drain(t.Context()); !errors.Is(err, workbench.ErrCrashed) {
+			t.Fatalf("got %v, want a crash", err)
+		}
+		must(t, bench.Drain(t.Context()))
+		expect("the process dies", "6", 9)
+	})
+}
+
+func TestOnlyCountsAreCountedByHand(t *testing.T) {
+	bench := newBench(t)
+	err := bench.CountByHand(t.Context(), []string{"like-count", "likes"})
+	if err == nil || !strings.Contains(err.Error(), "likes is not a count") {
+		t.Errorf("got %v, want the name of what is no rule", err)
+	}
 }

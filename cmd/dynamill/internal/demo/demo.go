@@ -40,6 +40,9 @@ func Run(ctx context.Context, example string, out io.Writer, colour bool) error 
 	if err != nil {
 		return err
 	}
+	if err := bench.CountByHand(ctx, ex.ByHand); err != nil {
+		return err
+	}
 	return newPlay(ex, bench, out, colour).run(ctx)
 }
 
@@ -113,6 +116,9 @@ func (p *play) follow(ctx context.Context, before snapshot) error {
 	if p.view.difference(p.paper, before, after) == 0 {
 		p.paper.say(6, ink("      ", plain), ink("Nothing to do.", faint))
 	}
+	if err := p.handWritten(ctx, after); err != nil {
+		return err
+	}
 	p.cost(p.bench.Usage())
 	return nil
 }
@@ -127,6 +133,10 @@ func (p *play) introduce() {
 	p.paper.blank()
 	p.paper.say(2, ink("  ", plain), ink("put, set, del: the application writes. "+
 		"+ ~ -: dynamill makes, changes, removes. wu: write units, as DynamoDB bills them.", faint))
+	if len(p.ex.ByHand) > 0 {
+		p.paper.say(2, ink("  ", plain), ink("ADD: what a handler written by hand has instead. It gets the same records, and keeps "+
+			strings.Join(p.ex.ByHand, " and ")+" with a bare ADD for each record, in a table of its own.", faint))
+	}
 }
 
 // step plays one step: the application writes, dynamill follows.
@@ -144,6 +154,11 @@ func (p *play) step(ctx context.Context, step story.Step) error {
 	}
 	if before, err = p.look(ctx); err != nil {
 		return err
+	}
+	if step.RepeatEvery > 0 {
+		p.bench.RepeatEvery(step.RepeatEvery)
+		p.paper.say(6, ink("  !!  ", badNews), ink(fmt.Sprintf(
+			"One record in %d is delivered twice.", step.RepeatEvery), badNews))
 	}
 	if step.CrashAfter > 0 {
 		if before, err = p.crash(ctx, step.CrashAfter, before); err != nil {
@@ -185,6 +200,9 @@ func (p *play) verify(ctx context.Context) error {
 		"application %s wu; dynamill %s wu in the table, %s in its state table; %s.",
 		units(p.total.Application), units(p.total.Table), units(p.total.State),
 		printable.Counted(p.total.Records, "stream record")), plain))
+	if err := p.compareByHand(ctx, end); err != nil {
+		return err
+	}
 	drift, says, tone := oracle.Drift(p.ex.Set, slices.Collect(maps.Values(end))), "no drift", goodNews
 	if len(drift) > 0 {
 		says, tone = "DRIFT", badNews
