@@ -105,7 +105,7 @@ func TestFiltersOfTheExamples(t *testing.T) {
 	for name, want := range map[string][]string{
 		"blog": {
 			`{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"POST#"}]},"sk":{"S":[{"prefix":"COMMENT#"},"METADATA"]}}}}`,
-			`{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"USER#"}]},"sk":{"S":["PROFILE"]}}}}`,
+			`{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"USER#"}]},"sk":{"S":[{"prefix":"POST#"},"PROFILE"]}}}}`,
 		},
 		"groups": {
 			`{"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"GROUP#"}]},"sk":{"S":["METADATA",{"prefix":"USER#"}]}}}}`,

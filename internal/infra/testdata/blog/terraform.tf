@@ -173,6 +173,7 @@ resource "aws_iam_role_policy" "function" {
     Version = "2012-10-17"
     Statement = [
       # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
+      # DeleteItem takes mirror items away whose source is gone.
       {
         Sid    = "Table"
         Effect = "Allow"
@@ -182,6 +183,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:UpdateItem",
           "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
+          "dynamodb:DeleteItem",
         ]
         Resource = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table/blog"
       },
@@ -310,7 +312,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
 
     filter {
-      pattern = "{\"dynamodb\":{\"Keys\":{\"pk\":{\"S\":[{\"prefix\":\"USER#\"}]},\"sk\":{\"S\":[\"PROFILE\"]}}}}"
+      pattern = "{\"dynamodb\":{\"Keys\":{\"pk\":{\"S\":[{\"prefix\":\"USER#\"}]},\"sk\":{\"S\":[{\"prefix\":\"POST#\"},\"PROFILE\"]}}}}"
     }
   }
 }
