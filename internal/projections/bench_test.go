@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -172,8 +173,44 @@ func (m *metered) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	out, err := m.Client.UpdateItem(ctx, in, opts...)
+	if _, refused := errors.AsType[*ddb.ConditionalCheckFailedException](err); refused {
+		m.add(&ddb.ConsumedCapacity{CapacityUnits: new(1.0)}) // DynamoDB bills a refused write of a small item, and does not report it
+	}
 	if err == nil && out.ConsumedCapacity != nil {
 		m.add(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+// PutItem, DeleteItem and BatchExecuteStatement are the other writes that an engine sends.
+func (m *metered) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	out, err := m.Client.PutItem(ctx, in, opts...)
+	if err == nil && out.ConsumedCapacity != nil {
+		m.add(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+func (m *metered) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	out, err := m.Client.DeleteItem(ctx, in, opts...)
+	if err == nil && out.ConsumedCapacity != nil {
+		m.add(out.ConsumedCapacity)
+	}
+	return out, err
+}
+
+func (m *metered) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput,
+	opts ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
+	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
+	out, err := m.Client.BatchExecuteStatement(ctx, in, opts...)
+	if err == nil {
+		for _, c := range out.ConsumedCapacity {
+			m.add(&c)
+		}
 	}
 	return out, err
 }

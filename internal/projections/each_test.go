@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 )
 
 const elementRules = `
@@ -244,112 +241,6 @@ func TestARecordIsExplainedElementByElement(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("explained as\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-const (
-	eachMirrorRules = `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
-  TagPost: { key: { pk: "TAG#${tag}", sk: "POST#${postId}" } }
-rules:
-  tag-index: { mirror: Post, each: tags as tag, as: TagPost, attributes: [title] }
-`
-	eachCountRules = `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
-  Tag:  { key: { pk: "TAG#${tag}", sk: "METADATA" } }
-rules:
-  tag-count: { count: Post, each: tags as tag, as: Tag.posts }
-`
-)
-
-// elementCosts are what a change of a post of 50 tags costs, by the rules: 2 for the entry, and 2 for each element that
-// comes or goes. A count rolls up 1 more for each tag, of which there are items here.
-var elementCosts = []struct {
-	rules    string
-	old, new []string
-	units    float64
-}{
-	{eachMirrorRules, many(0, 50), many(0, 51), 2 + 2},
-	{eachMirrorRules, many(0, 50), many(1, 50), 2 + 2*2},
-	{eachMirrorRules, nil, many(0, 50), 2 + 2*50},
-	{eachCountRules, many(0, 50), many(0, 51), 2 + 2 + 1},
-	{eachCountRules, many(0, 50), many(1, 50), 2 + 2*2 + 2},
-	{eachCountRules, nil, many(0, 50), 2 + 2*50 + 50},
-}
-
-// changeOfTags is the record of such a change.
-func changeOfTags(at int, old, new []string) change.Record {
-	position, _ := change.NewPosition("2026-01-01T00:00:00.000", fmt.Sprint(at))
-	rec := change.Record{Key: change.Key{Partition: "POST#p1", Sort: "METADATA"}, Position: position, New: postOf(new)}
-	if old != nil {
-		rec.Old = postOf(old)
-	}
-	return rec
-}
-
-func postOf(tags []string) change.Item {
-	return change.Item{"pk": s("POST#p1"), "sk": s("METADATA"), "title": s("T"), "tags": tagged(tags...)}
-}
-
-func TestAnElementCostsAsMuchAsASource(t *testing.T) {
-	for i, c := range elementCosts {
-		w := newWorld(t, c.rules)
-		w.putTags(many(0, 60)...)
-		e := w.seeded()
-		n := w.drain(e, 0)
-		if c.old != nil {
-			w.put(postOf(c.old))
-			n = w.drain(e, n)
-		}
-		w.put(postOf(c.new))
-		before := w.sim.Usage()
-		if _, err := e.Process(w.ctx, w.records()[n:]); err != nil {
-			t.Fatal(err)
-		}
-		if units := w.sim.Usage().Sub(before).WriteUnits; units != c.units {
-			t.Errorf("change %d costs %v write units, want %v", i, units, c.units)
-		}
-		w.drain(e, n)
-		w.expectRight()
-	}
-}
-
-// TestExactCapacityOfElements confirms the simulator's figures against an endpoint that reports capacity exactly.
-func TestExactCapacityOfElements(t *testing.T) {
-	for i, c := range elementCosts {
-		e, m, name := exactEngine(t, c.rules)
-		if e == nil {
-			return
-		}
-		put := func(it change.Item) {
-			in := &dynamodb.PutItemInput{TableName: &name, Item: attributes.ItemToTable(it)}
-			if _, err := m.PutItem(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		process := func(rec change.Record) {
-			if _, err := e.Process(t.Context(), []change.Record{rec}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, tag := range many(0, 60) {
-			put(change.Item{"pk": s("TAG#" + tag), "sk": s("METADATA")})
-		}
-		if c.old != nil {
-			put(postOf(c.old))
-			process(changeOfTags(1, nil, c.old))
-		}
-		put(postOf(c.new))
-		m.units = 0
-		if process(changeOfTags(2, c.old, c.new)); m.units != c.units {
-			t.Errorf("change %d costs %v write units at the endpoint, want %v", i, m.units, c.units)
-		}
 	}
 }
 
