@@ -9,6 +9,10 @@
 //	story.yaml     what the application does then, step by step
 //	want.json      the items at the end but for stamps and times to live, for the tests
 //
+// A step of a story has a title, what it says, and writes: put, update, delete. crash_after kills dynamill's process after that
+// many of its writes. repeat_every: 3 has the stream deliver each third record twice. The names under by_hand, beside steps,
+// are counts that a handler written by hand keeps, too, with a bare ADD for each record.
+//
 // It imports no other room; internal/story reads the files.
 package examples
 
