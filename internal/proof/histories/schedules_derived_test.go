@@ -1,6 +1,9 @@
 package histories
 
-import "github.com/dynamill/dynamill/internal/proof/adversary"
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+)
 
 // tagRules make a tag's item from the posts that name it, and from their likes.
 const tagRules = `
@@ -70,6 +73,15 @@ func derivedSchedules() []schedule {
 		guard: "DerivedLooked", name: "posts that are older than the stream make their tags' items",
 		rules: tagRules, old: 2,
 		steps: []Step{puts("pk=POST#1, sk=INFO, tag=a"), puts("pk=POST#2, sk=INFO, tag=b"), {Turns: Rest, Kind: Judge}},
+	}, {
+		// The worker crashes before it comes to the record of the item that it made. The next one finds in one batch that the item
+		// came, and that the application wrote over the attribute of one of its rules.
+		guard: "DerivedSeen", name: "one batch tells that an item came, and that the application wrote on it", rules: likedTags,
+		steps: []Step{
+			puts("pk=POST#1, sk=INFO, tag=a, likes=#1"), {Turns: Struck, Kind: Update, Items: []change.Item{row("pk=TAG#a, sk=INFO, likes=#4711")}},
+			{Turns: Rest, Kind: Judge},
+		},
+		strikes: []adversary.Strike{at(`^Process .*TAG#a`, 0, adversary.CrashedBefore)},
 	}, {
 		guard: "DerivedTold", name: "the application puts its own item in the place of a derived one, and where none belongs",
 		rules: tagRules,

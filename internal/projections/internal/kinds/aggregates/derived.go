@@ -36,14 +36,17 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	if !b.Rule.Target.HasKey(rec.Key) {
 		return false
 	}
-	context := contextOf(b, p.Incarnation, rec.Key, "")
+	context, group := contextOf(b, p.Incarnation, rec.Key, ""), plan.GroupRef{Binding: b, Group: rec.Key.String()}
 	if rec.Old != nil && rec.New != nil && isWhole(b, rec.Key, rec.New) && isWhole(b, rec.Key, rec.Old) {
 		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
 		if ours || plan.Untouched(b, rec.Old, rec.New) {
+			if ru := pl.Rollups.Of(group); ru != nil { // of an earlier record: other rules may find more in this one
+				see(ru, rec.Key, rec.New)
+			}
 			return false
 		}
 	}
-	ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: rec.Key.String()}, plan.Rollup{First: s.Index})
+	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
 	ru.Expired = rec.New == nil && rec.Expired && isWhole(b, rec.Key, rec.Old)
 	ru.Deleted = rec.New == nil && !rec.Expired
 	see(ru, rec.Key, rec.New)
