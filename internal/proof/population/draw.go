@@ -25,7 +25,11 @@ const (
 // whose rule set is drawn too.
 func Draw(r *rand.Rand, kinds []rules.Kind) *Population {
 	if r.IntN(100) >= drawnPercent {
-		return oneOf(r, Written(kinds))
+		all := Written(kinds)
+		if r.IntN(2) == 0 {
+			return oneOf(r, all[:examples()]) // a new example takes nothing from the sets that go to the edges
+		}
+		return oneOf(r, all[examples():])
 	}
 	for range draftsMax {
 		if p, err := New("drawn", draft(r, kinds), kinds); err == nil {
@@ -35,7 +39,10 @@ func Draw(r *rand.Rand, kinds []rules.Kind) *Population {
 	panic(fmt.Sprintf("population: none of %d drafts of a rule file was accepted", draftsMax))
 }
 
-// Written returns the populations that are not drawn: the examples' and the
+// examples is how many of the written populations are those of examples.
+func examples() int { return len(story.Names()) }
+
+// Written returns the populations that are not drawn: the examples', and then the
 // handwritten ones. The first call reads them, with its kinds.
 func Written(kinds []rules.Kind) []*Population {
 	written.Do(func() { written.all = readWritten(kinds) })
