@@ -1,6 +1,11 @@
 package histories
 
-import "github.com/dynamill/dynamill/internal/proof/adversary"
+import (
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+)
 
 // index is a rule that works out the keys of an index from the item alone.
 const index = `version: 1
@@ -49,6 +54,16 @@ func ownSchedules() []schedule {
 			steps: []Step{
 				puts(indexed + "a"), puts("pk=POST#p, sk=METADATA, likes=#7, GSI1PK=STATUS#a, GSI1SK=0007"), {Turns: Rest, Kind: Judge},
 			},
+		},
+		{
+			// The first worker crashes, and the next one finds two records in one batch: the rule cannot read the post, and then
+			// it can, but DynamoDB refuses what it writes, which takes as much room as the post itself.
+			guard: "OwnRefusedStays", name: "a post that could not be read becomes too large", rules: index, verifies: true,
+			steps: []Step{
+				puts("pk=POST#p, sk=METADATA, likes=many, status=a"),
+				{Turns: Struck, Kind: Put, Items: []change.Item{row(indexed + strings.Repeat("z", largeBytes))}}, {Turns: Rest, Kind: Judge},
+			},
+			strikes: []adversary.Strike{at(`^Process .*POST#p`, 0, adversary.CrashedBefore)},
 		},
 		{
 			// The reader of the stream is held up, and an application puts a post back as it was under the former rules. A

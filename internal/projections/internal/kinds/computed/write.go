@@ -6,6 +6,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -123,12 +124,18 @@ func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.Parked
 // what a good record has cleared, nor the other way round.
 func (w run) updateParking(ctx context.Context, id plan.ItemRule, it *Item) error {
 	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
-		img, err := w.read(ctx, id)
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key},
+			[]table.Key{parkedKey(id)})
 		if err != nil {
 			return table.Lost, err
 		}
+		img, code := table.Image(items[id.Key]), table.TextOf(rows[parkedKey(id)]["code"])
 		wanted, _ := w.wanted(id, img)
-		write := w.Tables.DeletePart(parkedKey(id), "", table.NewExpression())
+		if wanted.Bad == nil && (code == "" || audit.ParkingStays(code)) {
+			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
+		}
+		c := table.NewExpression()
+		write := w.Tables.DeletePart(parkedKey(id), table.Whole(c.SameAs(rows[parkedKey(id)], "code")), c)
 		if wanted.Bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, it.Position, wanted.Bad), "", table.NewExpression())
 		}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
@@ -169,13 +170,19 @@ func (w run) refer(ctx context.Context, ch *childFill) error {
 // checks the child: a late write must not park what a good record has cleared, nor the other way round.
 func (w run) updateParking(ctx context.Context, ch *childFill) error {
 	return table.Contend(ctx, "parking or clearing "+ch.Key.String(), func() (table.Round, error) {
-		items, err := w.Tables.ReadItems(ctx, "reading child "+ch.Key.String(), []change.Key{ch.Key})
+		parked := state.ParkedKey(state.ParkedID(ch.ID, ch.Key))
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading child "+ch.Key.String()+" and what is parked", []change.Key{ch.Key},
+			[]table.Key{parked})
 		if err != nil {
 			return table.Lost, err
 		}
-		child := items[ch.Key]
-		write := w.Tables.DeletePart(state.ParkedKey(state.ParkedID(ch.ID, ch.Key)), "", table.NewExpression())
+		child, code := items[ch.Key], table.TextOf(rows[parked]["code"])
 		bad := linkOf(w.Planner, ch.Binding, ch.Key, table.Image(child)).bad
+		if bad == nil && (code == "" || audit.ParkingStays(code)) {
+			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
+		}
+		c := table.NewExpression()
+		write := w.Tables.DeletePart(parked, table.Whole(c.SameAs(rows[parked], "code")), c)
 		if bad != nil {
 			write = w.Tables.PutPart(w.ParkedRow(ch.ID, ch.Key, ch.Position, bad), "", table.NewExpression())
 		}
