@@ -258,9 +258,9 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	t := a.seen.targets[p.Rule]
 	if t == nil {
 		r := a.planner.ByID(p.Rule).Rule
-		t = &auditTargets{MissingTargets{Rule: r.Name, Entity: sightings.TargetEntity(r).Name, All: true}, map[string]int64{}}
+		t = &auditTargets{MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
 		if r.ByUnique {
-			t.Unique = r.Target.Unique
+			t.Unique = r.Pointed().Unique
 		}
 		a.seen.targets[p.Rule] = t
 	}

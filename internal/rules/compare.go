@@ -126,7 +126,7 @@ func (r *Rule) joinText() string {
 		return templates.NameText(name)
 	}
 	if r.ByUnique {
-		return pair(r.Target.Unique, r.join.Unique)
+		return pair(theirs.Unique, r.join.Unique)
 	}
 	var parts []string
 	for slot, from := range r.join.Fill {

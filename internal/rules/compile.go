@@ -86,7 +86,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		r.Injective = r.Injective && fills(r.join.Fill, slot)
 	}
 	r.Injective = r.Injective && r.holdsAlike()
-	r.Collection = r.HasParent() && collects(r) && r.holdsAlike()
+	r.Collection = r.HasParent() && !r.ByUnique && collects(r) && r.holdsAlike()
 	return r
 }
 
@@ -115,6 +115,7 @@ func collects(r *Rule) bool {
 }
 
 func hang(r *Rule) {
+	r.Pointed().Located = r.Pointed().Located || r.ByUnique
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)
 		r.Target.Children = append(r.Target.Children, r)
@@ -131,7 +132,6 @@ func hang(r *Rule) {
 		r.Target.Displays = append(r.Target.Displays, r)
 	}
 	r.Source.Sources = append(r.Source.Sources, r)
-	r.Target.Located = r.Target.Located || r.ByUnique
 }
 
 // fingerprintLength is its length in hexadecimal characters: 64 bits.
@@ -161,8 +161,8 @@ func (s *Set) fingerprint(r *Rule) string {
 		}
 		return from.Attribute
 	}
-	if r.ByUnique { // the engine finds the target by its entity's name and the value
-		fmt.Fprintf(&b, " %q %q", r.Target.Name, refText(r.join.Unique))
+	if r.ByUnique { // the engine finds the other side by its entity's name and the value
+		fmt.Fprintf(&b, " %q %q", theirs.Name, refText(r.join.Unique))
 	} else {
 		for slot, from := range r.join.Fill {
 			fmt.Fprintf(&b, " %q=%q", theirs.shape.Variables[slot], refText(from))

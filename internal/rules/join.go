@@ -146,9 +146,13 @@ func (r *Rule) backwards(theirs, ours *[VariablesMax]string) bool {
 	return true
 }
 
-// ParentKey returns the key of the parent that a child item refers to; false if
-// it refers to none. The error is an *ItemError.
+// ParentKey returns the key of the parent that a child item refers to, or, ByUnique, one of which the partition is the parent's Unique
+// value; false if it refers to none. The error is an *ItemError.
 func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
+	if r.ByUnique {
+		value, ok, err := r.Target.uniqueText(r.join.Unique, r.Source, m, img)
+		return change.Key{Partition: value}, ok, err
+	}
 	return r.Target.otherKey(&r.join, r.Source, m, img)
 }
 
@@ -166,7 +170,7 @@ func (r *Rule) hasOtherForm(slot int, from check.Ref) bool {
 // keys do not say that the child can.
 func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 	var theirs, ours [VariablesMax]string
-	if !r.Source.shape.Match(parent, &theirs) || !r.Target.shape.Match(child, &ours) {
+	if r.ByUnique || !r.Source.shape.Match(parent, &theirs) || !r.Target.shape.Match(child, &ours) {
 		return nil, false
 	}
 	texts := map[string]string{}

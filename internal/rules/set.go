@@ -119,7 +119,7 @@ type Rule struct {
 	Each       Each
 
 	By         []Joined // as the file says it
-	ByUnique   bool     // the target is known by its Unique value alone
+	ByUnique   bool     // the target, or the parent, is known by its Unique value alone
 	Injective  bool     // of a rule that makes items: a target's key determines its source's key
 	Collection bool     // of a rule with a parent: the children live in a collection that the parent's key gives
 
@@ -238,6 +238,12 @@ func (r *Rule) WritesSource() bool { return r.Kind != nil && r.Kind.Traits().Wri
 
 // Displays reports whether the rule works out one attribute, which its target shows.
 func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
+
+// Pointed is the entity at whose items the rule's join points: the parents of a rule that has them, else the targets.
+func (r *Rule) Pointed() *Entity {
+	theirs, _ := r.sides()
+	return theirs
+}
 
 // sides are the entity whose key the rule's join fills, and the entity that fills it.
 func (r *Rule) sides() (theirs, ours *Entity) {

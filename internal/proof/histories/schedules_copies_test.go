@@ -31,6 +31,45 @@ func step(turns int, k Kind, text string) Step {
 	return Step{Turns: turns, Kind: k, Items: []change.Item{row(text)}}
 }
 
+// handles gives comments the names of users whom they know by their handle alone.
+const handles = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" }, unique: handle }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  author: { copy: [name as userName], from: User, to: Comment, by: { handle: author } }
+`
+
+// valueSchedules are those for copies from parents that are known by a unique value.
+func valueSchedules() []schedule {
+	const comment = "pk=POST#p, sk=COMMENT#c, author=h"
+	user := func(handle, name string) Step {
+		return puts("pk=USER#u, sk=PROFILE, handle=" + handle + ", name=" + name)
+	}
+	return []schedule{{
+		guard: "ValueRelocated", name: "a user takes the handle that a comment names", rules: handles,
+		steps: []Step{puts(comment), user("x", "ada"), user("h", "ada"), {Turns: Rest, Kind: Judge}},
+	}, {
+		// A sleeper is about to write the second name. The user has the first one again when another worker comes to that record, and
+		// the comment holds it already.
+		guard: "ValueRaised", name: "a sleeper writes a name that a user gave up again", rules: handles, taken: true,
+		steps: []Step{
+			user("h", "ada"), puts(comment), user("h", "bob"), {Turns: Struck, Kind: Put, Items: user("h", "ada").Items},
+			befalls(adversary.Woke), {Turns: Rest, Kind: Judge},
+		},
+		strikes: []adversary.Strike{at(`^UpdateItem app\(POST#p/COMMENT#c\).*userName = bob`, 0, adversary.Froze)},
+	}, {
+		// All are older than the stream, and a scan finds some of the comments before the user.
+		guard: "ValueSeeded", name: "comments are seeded before their user", rules: handles, old: 4, pageMax: 1,
+		steps: []Step{
+			user("h", "ada"), puts(comment), puts("pk=POST#q, sk=COMMENT#c, author=h"), puts("pk=POST#r, sk=COMMENT#c, author=h"),
+			{Turns: Rest, Kind: Judge},
+		},
+	}}
+}
+
 func copySchedules() []schedule {
 	return []schedule{
 		{

@@ -28,19 +28,20 @@ type schedule struct {
 	healsMax  int
 	fanOutMax int
 	rangesMin int
-	shards    int  // of the stream; 1 if 0
-	workers   int  // 1 if 0
-	taken     bool // a worker that sleeps works on when it wakes: its leases are taken, and it does not know
-	company   bool // in the end the stream is drained beside others
-	again     bool // and all of it once more
-	verifies  bool // what is lost is repaired by `verify --repair`
+	pageMax   int32 // most items of a page of a scan; 0: as many as fit
+	shards    int   // of the stream; 1 if 0
+	workers   int   // 1 if 0
+	taken     bool  // a worker that sleeps works on when it wakes: its leases are taken, and it does not know
+	company   bool  // in the end the stream is drained beside others
+	again     bool  // and all of it once more
+	verifies  bool  // what is lost is repaired by `verify --repair`
 	seed      uint64
 }
 
 // schedules are all of them. Each breaks a promise when its guard is turned off,
 // and none while all are in force.
 func schedules() []schedule {
-	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), ledgerSchedules(), lateSchedules(),
+	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
 		leaseSchedules(), replaySchedules(), ownSchedules())
 }
 
@@ -54,7 +55,7 @@ func (s schedule) history(t *testing.T) *History {
 	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
-		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin,
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin, PageMax: s.pageMax,
 		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
 	if s.taken {

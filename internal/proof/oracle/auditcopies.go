@@ -1,9 +1,12 @@
 package oracle
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // copies compares references and parents' positions.
@@ -18,7 +21,7 @@ func (a *audit) copies() {
 		at := func(parent change.Key) *family {
 			key := stateKey("parent/"+id+"/"+parent.String(), "position")
 			if families[key] == nil {
-				families[key] = &family{rule: id}
+				families[key] = &family{rule: id, counted: rule.ByUnique}
 			}
 			return families[key]
 		}
@@ -28,8 +31,8 @@ func (a *audit) copies() {
 			if !ok {
 				continue
 			}
-			if m.Entity == rule.Source {
-				at(key).alive = true
+			if parent, ok := parentAs(rule, &m, key, item); ok {
+				at(parent).alive = true
 			}
 			if m.Entity != rule.Target {
 				continue
@@ -61,9 +64,19 @@ func (a *audit) copies() {
 	a.positions(families)
 }
 
+// parentAs is the parent as which children refer to an item: its key, or the value that it is known by.
+func parentAs(rule *rules.Rule, m *rules.Match, key change.Key, item change.Item) (change.Key, bool) {
+	if m.Entity != rule.Source || !rule.ByUnique {
+		return key, m.Entity == rule.Source
+	}
+	value, ok, err := rule.Source.UniqueValue(m, item)
+	return change.Key{Partition: value}, ok && err == nil
+}
+
 // family is a parent under one copy rule, with its children.
 type family struct {
 	rule            string // its id
+	counted         bool   // a unique value is the parent: its changes are counted
 	alive, children bool
 	seen            string // the highest position that a child's stamp tells of
 }
@@ -74,13 +87,36 @@ func seen(stamp change.Value) string {
 	return s.place
 }
 
+// countIn is a count in the form that versions have.
+func countIn(text string) int64 {
+	n, _, _ := cutNumber(text)
+	return n
+}
+
+// countOf is a count in a row; 0 if there is none.
+func countOf(v change.Value) int64 {
+	n, _ := strconv.ParseInt(v.Text(), 10, 64)
+	return n
+}
+
+// changes checks that a row holds a count of changes.
+func (a *audit) changes(key change.Key) {
+	if countOf(a.rows[key]["changes"]) < 1 || a.rows[key]["a"].Kind() != change.KindAbsent {
+		a.differs("", key, "changes", change.String("a count"), a.rows[key]["changes"])
+	}
+}
+
 // positions checks that no parent's position is behind what its children tell
 // of, and that none expires but that of a deleted parent without children.
 func (a *audit) positions(families map[change.Key]*family) {
 	for key, f := range families {
 		row, ok := a.rows[key]
 		_, position, _, _ := cutVersion(row["a"].Text())
-		if f.seen != "" && position < f.seen {
+		if f.counted {
+			if _, seen, _ := strings.Cut(f.seen, "0"); countIn(seen) > countOf(row["changes"]) {
+				a.differs(f.rule, key, "changes", change.Number(strconv.FormatInt(countIn(seen), 10)), row["changes"])
+			}
+		} else if f.seen != "" && position < f.seen {
 			a.differs(f.rule, key, "a", change.String(f.seen), row["a"])
 		}
 		if ok && row["ttl"].Kind() != change.KindAbsent && (f.alive || f.children) && !a.except[ExpiringPositions] {
@@ -93,7 +129,11 @@ func (a *audit) positions(families map[change.Key]*family) {
 			a.differs("", key, "", change.Value{}, change.Map(a.rows[key]))
 			continue
 		}
-		a.version(key)
+		if a.ids[id].ByUnique {
+			a.changes(key)
+		} else {
+			a.version(key)
+		}
 		f := families[key]
 		if a.rows[key]["ttl"].Kind() != change.KindAbsent && (f == nil || !f.alive && !f.children) {
 			a.expires(key, tombstoneDays*24*time.Hour)

@@ -47,7 +47,7 @@ func (a *audit) former() {
 			a.differs("", key, "file", change.String("(a file with the rule)"), row["file"])
 		} else if f.rule.ByUnique {
 			if f.locator = row["locator"].Text(); f.locator == "" {
-				f.locator = f.rule.Target.Name
+				f.locator = soughtBy(f.rule).Name
 			}
 		}
 		formers = append(formers, f)

@@ -29,7 +29,7 @@ var rowForms = []form{
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"ref/", "", []string{"a"}, []string{"child"}},
-	{"parent/", "position", []string{"a"}, []string{"ttl"}},
+	{"parent/", "position", nil, []string{"a", "changes", "ttl"}}, // one of the first two: see positions
 	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
 	{"missing", "", []string{"entity", "sources", "targets", "examples", "about", "all", "whole", "at", "by"},
@@ -170,9 +170,9 @@ func (a *audit) bind() {
 			take(rule, rule.Name)
 		}
 		if locator := a.rows[change.Key{Partition: "registry", Sort: "rule/" + a.names[rule]}]["locator"].Text(); rule.ByUnique && locator != "" {
-			a.locators[rule.Target.Name] = locator
+			a.locators[soughtBy(rule).Name] = locator
 		} else if rule.ByUnique {
-			a.locators[rule.Target.Name] = rule.Target.Name
+			a.locators[soughtBy(rule).Name] = soughtBy(rule).Name
 		}
 	}
 }

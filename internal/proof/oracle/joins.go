@@ -75,6 +75,9 @@ func nameOf(e *rules.Entity) string {
 func joined(rule *rules.Rule, m *rules.Match, item change.Item) answer {
 	if rule.HasParent() {
 		key, ok, err := rule.ParentKey(m, item)
+		if rule.ByUnique { // the value stands for the key
+			return answerOf(key.Partition, ok, err)
+		}
 		return answerOf(key.String(), ok, err)
 	}
 	return answerOf(rule.JoinedText(m, item))
@@ -86,6 +89,12 @@ func sides(rule *rules.Rule) (theirs, ours *rules.Entity) {
 		return rule.Source, rule.Target
 	}
 	return rule.Target, rule.Source
+}
+
+// soughtBy is the entity that a rule looks for.
+func soughtBy(rule *rules.Rule) *rules.Entity {
+	theirs, _ := sides(rule)
+	return theirs
 }
 
 // answer is a text, nothing, or the code for which an item is parked.

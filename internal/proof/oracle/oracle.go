@@ -213,6 +213,7 @@ func fits(item change.Item) bool {
 
 func (t *table) copies(rule *rules.Rule) []cell {
 	var cells []cell
+	known := t.known(rule)
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
 		parent, refers, err := rule.ParentKey(m, item)
 		if err != nil {
@@ -220,13 +221,29 @@ func (t *table) copies(rule *rules.Rule) []cell {
 		}
 		values := make([]change.Value, len(rule.Attributes))
 		if refers {
-			values = rule.Form.(rules.Giver).Given(t.image(rule.Source, parent))
+			source := known[parent.Partition]
+			if !rule.ByUnique {
+				source = t.image(rule.Source, parent)
+			}
+			values = rule.Form.(rules.Giver).Given(source)
 		}
 		for i, c := range rule.Attributes {
 			cells = append(cells, cell{key: key, attribute: c.As, want: values[i]})
 		}
 	})
 	return cells
+}
+
+// known are the parents of a copy rule by the unique value that they are known by: of several the first by key.
+func (t *table) known(rule *rules.Rule) map[string]change.Image {
+	parents := map[string]change.Image{}
+	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
+		value, ok, err := rule.Source.UniqueValue(m, item)
+		if _, taken := parents[value]; err == nil && ok && !taken {
+			parents[value] = item
+		}
+	})
+	return parents
 }
 
 // image returns the item at key if it is there and of the entity; else nil.

@@ -82,7 +82,14 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 			}
 		}
 	}
+	owned := map[*rules.Entity]map[string]bool{} // the unique values of its items
 	each(func(_ change.Key, m *rules.Match, it change.Item) {
+		if value, ok, err := m.Entity.UniqueValue(m, it); ok && err == nil {
+			if owned[m.Entity] == nil {
+				owned[m.Entity] = map[string]bool{}
+			}
+			owned[m.Entity][value] = true
+		}
 		for _, r := range m.Entity.Displays {
 			if displayed[r] == nil {
 				displayed[r] = map[string]bool{}
@@ -119,7 +126,11 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 		}
 		for _, r := range m.Entity.Children {
 			parent, ok, err := r.ParentKey(m, it)
-			if of, known := p.Set.Identify(parent, items[parent]); ok && err == nil && known && of.Entity == r.Source {
+			of, known := p.Set.Identify(parent, items[parent])
+			if known = known && of.Entity == r.Source; r.ByUnique {
+				known = owned[r.Source][parent.Partition]
+			}
+			if ok && err == nil && known {
 				had[r.Name] = true
 			}
 		}

@@ -69,7 +69,7 @@ func (g *grammar) noun() {
 // id; or, of what is itself a part or an edge, USER#${userId} / NOTE#${taskId}#${noteId}.
 func (g *grammar) part() {
 	whole := g.entities[g.r.IntN(len(g.entities))]
-	if len(whole.variables) > 2 || len(whole.variables) > 1 && g.chance(60) {
+	if len(whole.variables) > 2 || len(whole.variables) > 1 && g.chance(25) {
 		whole = g.entities[0]
 	}
 	e := g.entity(g.unused(members))

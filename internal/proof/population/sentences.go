@@ -295,8 +295,12 @@ func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) 
 		}
 		pairs = append(pairs, [2]string{v, name})
 	}
-	if missing && aggregate && theirs.unique != "" && g.chance(70) {
-		if name, ok := g.joining(ours, theirs.unique, true); ok {
+	often := 35
+	if aggregate {
+		often = 70
+	}
+	if missing && theirs.unique != "" && g.chance(often) {
+		if name, ok := g.joining(ours, theirs.unique, aggregate); ok {
 			pairs = [][2]string{{theirs.unique, name}}
 		}
 	}
@@ -400,7 +404,10 @@ func (g *grammar) condition(a attribute) string {
 	case flag:
 		return g.pick(name, "!"+name, name+" != true")
 	case list:
-		return g.pick("has("+name+")", name+" != null", "!has("+name+")")
+		if g.element.name == "" && g.chance(10) { // an item without a list has no elements either
+			return "!has(" + name + ")"
+		}
+		return g.pick("has("+name+")", name+" != null")
 	case link:
 		return g.pick("has("+name+")", name+" != null", `!(`+name+` in ["5"])`)
 	}

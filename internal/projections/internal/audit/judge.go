@@ -38,10 +38,10 @@ func (a *Auditor) Judge(emit func(drift.Suspect), pointed func(Pointed)) *Judge 
 // Suspect tells that something about a key is suspect.
 func (j *Judge) Suspect(s drift.Suspect) { j.emit(s) }
 
-// Pointed tells of the target that the facts are about, if any source points at it.
-func (j *Judge) Pointed(sources int64, exists bool) {
+// Pointed tells of a target that the facts are about, if any source points at it.
+func (j *Judge) Pointed(target string, sources int64, exists bool) {
 	if sources > 0 && j.pointed != nil {
-		j.pointed(Pointed{j.ID, j.Text, sources, exists})
+		j.pointed(Pointed{j.ID, target, sources, exists})
 	}
 }
 

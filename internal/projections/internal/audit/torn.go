@@ -36,7 +36,8 @@ func TornSet(row change.Item) bool {
 // TornPosition reports whether a parent's position is torn: no fan-out would ever be higher.
 func TornPosition(row change.Item) bool {
 	_, readable := stamp.ReadVersion(row["a"])
-	return row["a"].Kind() != change.KindAbsent && !readable
+	changes := row["changes"] // in the place of a position, where a unique value is the parent
+	return row["a"].Kind() != change.KindAbsent && !readable || changes.Kind() != change.KindAbsent && !isCount(changes)
 }
 
 func isCount(v change.Value) bool {
@@ -75,7 +76,9 @@ func isKeyOf(key, text string) bool {
 // TornTask reports whether a task is torn: no write of its place would meet the
 // condition, or the table cannot hold its parent.
 func TornTask(p *plan.Planner, row change.Item) bool {
-	if _, parent := TaskOf(row); p.CanExist != nil && !p.CanExist(parent) {
+	id, parent := TaskOf(row)
+	b := p.AnyByID(id)
+	if byUnique := b != nil && b.Rule.ByUnique; p.CanExist != nil && !byUnique && !p.CanExist(parent) {
 		return true
 	}
 	name, prefix := row["sk"].Text(), ""

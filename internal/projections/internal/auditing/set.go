@@ -217,7 +217,7 @@ func (t *Table) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 	}
 	locator, _ := plan.LocatorIn(r.Suspect.Rule)
 	for _, rule := range t.Set.Rules {
-		if !rule.ByUnique || t.Of(rule).Locator != locator {
+		if !rule.ByUnique || !rule.Displays() || t.Of(rule).Locator != locator {
 			continue
 		}
 		for key := range items { // the operations come on top of it

@@ -31,6 +31,12 @@ func (b *Binding) Claimed() bool {
 	return b.Rule.MakesItems() && !b.Rule.Derives() && !b.Rule.Injective
 }
 
+// Grouped reports whether several sources make one thing together under the rule: a sum, an item that several may ask for, or what the
+// children of a parent get that is known by a unique value.
+func (b *Binding) Grouped() bool {
+	return b.Rule.Displays() || b.Claimed() || b.Rule.HasParent() && b.Rule.ByUnique
+}
+
 // Bindings are the rules of a set, bound.
 type Bindings struct {
 	Set      *rules.Set
@@ -95,7 +101,7 @@ func (bs *Bindings) LocatorOf(e *rules.Entity) string { return cmp.Or(bs.locator
 func (bs *Bindings) Locate(e *rules.Entity, locator string) {
 	bs.locators[e.Name] = locator
 	for _, b := range bs.byID {
-		if b.Rule.ByUnique && b.Rule.Target == e {
+		if b.Rule.ByUnique && b.Rule.Pointed() == e {
 			b.Locator = locator
 		}
 	}
@@ -135,7 +141,7 @@ func Bind(set *rules.Set, ids map[*rules.Rule]string) *Bindings {
 	for _, r := range set.Rules {
 		b := &Binding{Rule: r, ID: ids[r], Stamp: stamp.Prefix + ids[r], Suffixes: r.Suffixes(), Family: familyOf(r)}
 		if r.ByUnique {
-			b.Locator = r.Target.Name
+			b.Locator = r.Pointed().Name
 		}
 		bs.byRule[r], bs.byID[b.ID] = b, b
 		bs.InForce = append(bs.InForce, b)

@@ -95,7 +95,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
 		// What is seeded is shown when its rule goes live. One that went live since
 		// still has the item's records to come, which tell of what it has, not of what it lost.
-		if !mv.Seeding || g.Claimed() || g.Live.Load() {
+		if !mv.Seeding || !g.Rule.Displays() || g.Live.Load() {
 			mark(g)
 		}
 	})
@@ -150,7 +150,7 @@ func (mv *Move) See(item change.Key, img change.Image) {
 func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 	id, group, _ := strings.Cut(text, " ")
 	b := bs.ByID(id)
-	return GroupRef{b, group}, b != nil && (b.Rule.Displays() || b.Claimed())
+	return GroupRef{b, group}, b != nil && b.Grouped()
 }
 
 // Keys are all that the move mentions, sorted.

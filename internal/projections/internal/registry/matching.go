@@ -138,7 +138,7 @@ func ReadFormers(ctx context.Context, rd *table.Reader, set *rules.Set, m Matche
 		}
 		b := plan.NewFormer(r, id)
 		if r.ByUnique {
-			b.Locator = cmp.Or(item.Locator, r.Target.Name)
+			b.Locator = cmp.Or(item.Locator, r.Pointed().Name)
 		}
 		b.Retired.Store(item.State == state.Retired)
 		b.Cleaned.Store(item.Cleaned)

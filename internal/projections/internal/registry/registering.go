@@ -64,7 +64,7 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
 	if item.Locator != "" {
-		p.Locate(b.Rule.Target, item.Locator)
+		p.Locate(b.Rule.Pointed(), item.Locator)
 	}
 }
 
@@ -116,7 +116,7 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
 	for _, r := range set.Rules {
 		if item, ok := known[m.IDs[r]]; ok && r.ByUnique {
-			locators[r.Target.Name] = cmp.Or(item.Locator, r.Target.Name)
+			locators[r.Pointed().Name] = cmp.Or(item.Locator, r.Pointed().Name)
 		}
 	}
 	var writes []ddb.TransactWriteItem
@@ -126,10 +126,11 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
 		}
 		if r.ByUnique {
-			if locators[r.Target.Name] == "" {
-				locators[r.Target.Name] = FreeName(r.Target.Name, located)
+			entity := r.Pointed().Name
+			if locators[entity] == "" {
+				locators[entity] = FreeName(entity, located)
 			}
-			row.Locator = locators[r.Target.Name]
+			row.Locator = locators[entity]
 		}
 		id := FreeID(r.Name, taken)
 		writes = append(writes, reg.tables.PutPart(row.Row(id), "attribute_not_exists(pk)", table.NewExpression()))

@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
-	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -124,18 +123,10 @@ func Existing(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Bi
 	for i, text := range targets {
 		if items[keys[i]] != nil {
 			m, ok := p.Set.Identify(keys[i], items[keys[i]])
-			there[text] = ok && m.Entity == TargetEntity(b.Rule)
+			there[text] = ok && m.Entity == b.Rule.Pointed()
 		}
 	}
 	return there, err
-}
-
-// TargetEntity is the entity at whose items the sources of a rule point.
-func TargetEntity(r *rules.Rule) *rules.Entity {
-	if r.HasParent() {
-		return r.Source
-	}
-	return r.Target
 }
 
 // FindOtherCase finds a target that exists and differs from a missing one in letter case alone.
@@ -145,7 +136,7 @@ func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *pl
 	if b.Rule.ByUnique {
 		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}
 	} else {
-		for _, key := range TargetEntity(b.Rule).OtherCases(change.ParseKey(missing)) {
+		for _, key := range b.Rule.Pointed().OtherCases(change.ParseKey(missing)) {
 			others = append(others, key.String())
 		}
 	}

@@ -145,7 +145,7 @@ func (m *Missing) report() (projections.MissingTargets, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.Rule.Rule
-	entity := TargetEntity(r)
+	entity := r.Pointed()
 	t := projections.MissingTargets{
 		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0,
 		OtherCase: m.otherCase,

@@ -42,7 +42,19 @@ func ReferenceChild(reference table.Row) change.Key {
 	return change.ParseKey(table.TextOf(reference[table.SK]))
 }
 
-// SeenAt is the version of a row of parents or references; "" if there is none.
+// ParentAt is the version of a parent's position; "" if there is none. Where a unique value is the parent, the row holds a count of
+// changes instead.
+func ParentAt(b *plan.Binding, r table.Row) stamp.Version {
+	if !b.Rule.ByUnique {
+		return SeenAt(b, r)
+	}
+	if changes := CountOf(r["changes"]); changes > 0 {
+		return stamp.VersionOf(b.Epoch, changes)
+	}
+	return ""
+}
+
+// SeenAt is the version of a row of references, or of a parent with a position; "" if there is none.
 func SeenAt(b *plan.Binding, r table.Row) stamp.Version {
 	if at := stamp.Version(table.TextOf(r["a"])); at < beyond(b) {
 		return at

@@ -27,7 +27,7 @@ func (c *checker) join(r *Rule) {
 	byUnique := false
 	for _, pair := range r.Decl.By {
 		if only && pair.IsBare() {
-			byUnique = r.traits.WholeKey == nil && pair.Theirs.Text == theirs.Decl.Unique.Text && !theirs.isKeyAlone(pair.Theirs.Text)
+			byUnique = r.joinsByBareUnique() && pair.Theirs.Text == theirs.Decl.Unique.Text && !theirs.isKeyAlone(pair.Theirs.Text)
 			pair.Theirs.Text = c.bareName(&r.Join, theirs, pair.Theirs.Text)
 		}
 		known = c.joinPair(r, theirs, ours, pair) && known
@@ -48,6 +48,10 @@ func (c *checker) join(r *Rule) {
 	}
 	c.eachMakesItems(r)
 }
+
+// joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known. A child
+// that can name its parent's key does: it is found in its collection then, or at the cost of fewer reads.
+func (r *Rule) joinsByBareUnique() bool { return r.traits.WholeKey == nil && !r.traits.HasParent }
 
 // isKeyAlone reports whether one variable gives the entity's whole key.
 func (e *Entity) isKeyAlone(variable string) bool {

@@ -150,7 +150,7 @@ func (c *sumCase) End() {
 		}
 		return
 	}
-	c.Pointed(c.want.Members, c.first != "")
+	c.Pointed(c.Text, c.want.Members, c.first != "")
 }
 
 // compareDisplay says whether an item displays an amount, as Form.shown tells.

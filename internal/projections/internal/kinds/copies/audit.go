@@ -2,6 +2,7 @@ package copies
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
@@ -17,13 +18,22 @@ const tagRefer = 'r'
 
 // Facts implements audit.Family.
 func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	if s.Match.Entity == b.Rule.Source {
-		data := change.Digest(Of(b.Rule).Given(s.Image)...)
-		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, s.Key.String()), Tag: audit.TagWant, Data: data})
+	if parent, ok := parentItself(b, s); ok {
+		data := s.Key.String() + "\x00" + change.Digest(Of(b.Rule).Given(s.Image)...)
+		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, parent.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
 		factOfChild(b, s, emit)
 	}
+}
+
+// parentItself is the parent that an item is for the children that refer to it.
+func parentItself(b *plan.Binding, s *audit.Subject) (change.Key, bool) {
+	if s.Match.Entity != b.Rule.Source || !b.Rule.ByUnique {
+		return s.Key, s.Match.Entity == b.Rule.Source
+	}
+	value, ok, err := b.Rule.Source.UniqueValue(&s.Match, s.Image)
+	return change.Key{Partition: value}, ok && err == nil
 }
 
 func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
@@ -76,7 +86,7 @@ type family struct {
 	binding  *plan.Binding
 	want     string // what the parent gives
 	known    bool
-	exists   bool // the parent
+	parent   string // the item that is the parent; "" if there is none. Of several that are known by one value it is the first
 	child    audit.Part
 	refers   bool  // the child's reference row is there
 	children int64 // that refer to the parent
@@ -85,7 +95,9 @@ type family struct {
 // Add implements audit.Case.
 func (c *family) Add(f drift.Fact) {
 	if f.Tag == audit.TagWant {
-		c.known, c.want, c.exists = true, f.Data, true
+		if item, want, _ := strings.Cut(f.Data, "\x00"); !c.known || item < c.parent {
+			c.known, c.parent, c.want = true, item, want
+		}
 		return
 	}
 	if !c.known {
@@ -109,7 +121,11 @@ func (c *family) endChild() {
 	}
 	child := change.ParseKey(c.child.Sub)
 	if c.child.Has && c.child.Have != c.want {
-		c.Suspect(drift.Suspect{Kind: copied, Rule: c.ID, Item: child})
+		s := drift.Suspect{Kind: copied, Rule: c.ID, Item: child}
+		if c.binding.Rule.ByUnique {
+			s.Group, s.Members = c.Text, []string{c.parent}
+		}
+		c.Suspect(s)
 	}
 	if !c.binding.Rule.Collection && c.child.Has != c.refers {
 		c.Suspect(drift.Suspect{Kind: drift.Reference, Rule: c.ID, Item: child, Group: c.Text})
@@ -120,5 +136,5 @@ func (c *family) endChild() {
 // End implements audit.Case.
 func (c *family) End() {
 	c.endChild()
-	c.Pointed(c.children, c.exists)
+	c.Pointed(nameOf(c.binding, c.Key()), c.children, c.parent != "")
 }

@@ -34,6 +34,11 @@ type childFill struct {
 	left     bool                     // it is gone or refers elsewhere by now: a later record says so
 }
 
+// parentID is the parent to which the child refers under the rule.
+func (ch *childFill) parentID() plan.ItemRule {
+	return plan.ItemRule{Binding: ch.Binding, Key: ch.parent}
+}
+
 // fill brings children to what their parents say.
 func (w run) fill(ctx context.Context, asked *plan.OrderedMap[plan.ItemRule, Fill]) {
 	var children []*childFill
@@ -72,7 +77,7 @@ func (w run) fillSome(ctx context.Context, some []*childFill) error {
 	}
 	for _, ch := range open {
 		if !ch.left {
-			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: ch.Binding, Group: ch.parent.String()})
+			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: ch.Binding, Group: nameOf(ch.Binding, ch.parent)})
 		}
 	}
 	w.onChildren(ctx, some, w.afterFill)
@@ -246,7 +251,7 @@ func (w run) afterFill(ctx context.Context, ch *childFill) error {
 		if ch.refers && parent == ch.parent {
 			continue
 		}
-		w.Missing[ch.Binding].AdjustSources(parent.String(), func(p *sightings.TargetSources) { p.Remove(ch.Key) })
+		w.Missing[ch.Binding].AdjustSources(nameOf(ch.Binding, parent), func(p *sightings.TargetSources) { p.Remove(ch.Key) })
 		if ch.Rule.Collection {
 			continue
 		}
@@ -265,16 +270,17 @@ func (w run) fillChunk(ctx context.Context, open []*childFill) error {
 	counted := false // the corrections of contested children
 	return table.Contend(ctx, "filling children", func() (table.Round, error) {
 		var positions []table.Key
-		var keys, parents []change.Key
+		var keys []change.Key
+		var parents []plan.ItemRule
 		for _, ch := range open {
 			positions = append(positions, state.ParentKey(ch.Binding, ch.parent))
-			keys, parents = append(keys, ch.Key), append(parents, ch.parent)
+			keys, parents = append(keys, ch.Key), append(parents, ch.parentID())
 		}
 		items, at, err := w.Tables.ReadBoth(ctx, "reading children and their parents' positions", keys, positions)
 		if err != nil {
 			return table.Lost, err
 		}
-		sources, err := w.Tables.ReadItems(ctx, "reading parents", parents)
+		sources, err := w.readParents(ctx, parents)
 		if err != nil {
 			return table.Lost, err
 		}
@@ -285,8 +291,8 @@ func (w run) fillChunk(ctx context.Context, open []*childFill) error {
 		})
 		errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) error {
 			ch := open[i]
-			v := state.SeenAt(ch.Binding, at[state.ParentKey(ch.Binding, ch.parent)])
-			parent := table.Image(parentIn(w.Planner, ch.Binding, ch.parent, sources))
+			v := state.ParentAt(ch.Binding, at[state.ParentKey(ch.Binding, ch.parent)])
+			parent := table.Image(sources[ch.parentID()])
 			return w.fillChild(ctx, to, ch, items[ch.Key], parent, v, ch.Contested && !counted)
 		})
 		counted = true
@@ -298,31 +304,22 @@ func (w run) fillChunk(ctx context.Context, open []*childFill) error {
 	})
 }
 
-// parentIn is the parent, provided that the item under its key is of the parent's entity.
-func parentIn(p *plan.Planner, b *plan.Binding, key change.Key, items map[change.Key]change.Item) change.Item {
-	if _, ok := as(b.Rule.Source, p, key, table.Image(items[key])); !ok {
-		return nil
-	}
-	return items[key]
-}
-
 // fillChild writes a parent, as it was read, on one child. The parent is at least
 // as new as its position, so what is written is later than what a fan-out of that
 // position writes, and no fill has the version of another.
 func (w run) fillChild(ctx context.Context, to target.Sender, ch *childFill, child change.Item, parent change.Image, at stamp.Version,
 	contested bool) error {
 	ch.moved = false
-	key := ch.parent.String()
-	if parent != nil {
-		w.Missing[ch.Binding].NoteTarget(key)
+	if name := nameOf(ch.Binding, ch.parent); parent != nil {
+		w.Missing[ch.Binding].NoteTarget(name)
 	} else {
-		w.Missing[ch.Binding].NoteMissing(key, func(p *sightings.TargetSources) { p.Add(ch.Key) })
+		w.Missing[ch.Binding].NoteMissing(name, func(p *sightings.TargetSources) { p.Add(ch.Key) })
 	}
 	if at == "" {
 		at = stamp.VersionAt(ch.Epoch, change.Position{})
 	}
 	pw := parentWrite{b: ch.Binding, parent: ch.parent, version: at.Rederived(1), values: Of(ch.Rule).Given(parent)}
-	if s, ok := stamp.Read(child.Lookup(ch.Stamp), stamp.Context(w.Planner.Incarnation, ch.Key, key)); ok {
+	if s, ok := stamp.Read(child.Lookup(ch.Stamp), stamp.Context(w.Planner.Incarnation, ch.Key, ch.parent.String())); ok {
 		if s.Version >= at && s.Digest == stamp.Digest(pw.values) && pw.isOn(child) {
 			return nil // it has what the parent says
 		}

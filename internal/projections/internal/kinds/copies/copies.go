@@ -30,10 +30,6 @@ var traits = rules.Traits{
 	TargetField:     "to",
 	AttributesField: "copy",
 	HasParent:       true,
-	WholeKey: &rules.WholeKey{
-		Reason: "a copy must find its parent by the whole key",
-		Hint:   "let {items} items carry {variables}, and join by all of them",
-	},
 }
 
 // Word is the key that gives a rule the kind.

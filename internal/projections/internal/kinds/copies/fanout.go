@@ -75,6 +75,11 @@ func (w run) refillParent(ctx context.Context, id plan.ItemRule, position change
 			return err
 		}
 	}
+	return w.refillChildren(ctx, id, !position.IsZero())
+}
+
+// refillChildren fills a parent's first children anew. What lies beyond the bound becomes a task.
+func (w run) refillChildren(ctx context.Context, id plan.ItemRule, raised bool) error {
 	at, err := w.parentAt(ctx, id)
 	if err != nil {
 		return err
@@ -86,9 +91,9 @@ func (w run) refillParent(ctx context.Context, id plan.ItemRule, position change
 		return err
 	case len(next) > 0:
 		return w.putTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: atOnce, Referring: referring})
-	case referring == 0 && !position.IsZero():
-		items, err := w.Tables.ReadItems(ctx, "reading parent "+id.Key.String(), []change.Key{id.Key})
-		if err != nil || parentIn(w.Planner, id.Binding, id.Key, items) != nil {
+	case referring == 0 && raised:
+		parents, err := w.readParents(ctx, []plan.ItemRule{id})
+		if err != nil || parents[id] != nil {
 			return err
 		}
 		return w.retireParent(ctx, id, at)

@@ -63,7 +63,11 @@ func (w run) raiseParent(ctx context.Context, id plan.ItemRule, v stamp.Version)
 func (w run) retireParent(ctx context.Context, id plan.ItemRule, v stamp.Version) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "ttl", table.Number(w.Now().Add(state.TombstoneTTL).Unix()))
-	condition := c.Format("%n = %v", "a", table.Text(string(v)))
+	attribute, value := "a", table.Text(string(v))
+	if id.Rule.ByUnique {
+		attribute, value = "changes", table.Number(v.Count())
+	}
+	condition := c.Format("%n = %v", attribute, value)
 	key := state.ParentKey(id.Binding, id.Key)
 	_, err := w.Tables.UpdateState(ctx, id.ID, "retiring the position of parent "+id.Key.String(), key, set, condition, c)
 	return err
@@ -73,7 +77,7 @@ func (w run) retireParent(ctx context.Context, id plan.ItemRule, v stamp.Version
 func (w run) parentAt(ctx context.Context, id plan.ItemRule) (stamp.Version, error) {
 	key := state.ParentKey(id.Binding, id.Key)
 	rows, err := w.Tables.ReadState(ctx, "reading the position of parent "+id.Key.String(), []table.Key{key})
-	return state.SeenAt(id.Binding, rows[key]), err
+	return state.ParentAt(id.Binding, rows[key]), err
 }
 
 // parentWrite is what one state of a parent puts on its children.

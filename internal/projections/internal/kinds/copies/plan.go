@@ -15,6 +15,7 @@ type Changes struct {
 	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
 	Fills   plan.OrderedMap[plan.ItemRule, Fill]
 	Refills plan.OrderedMap[plan.ItemRule, change.Position] // parents whose children are filled anew: the late record's position, if known
+	Values  plan.OrderedMap[plan.GroupRef, struct{}]        // of parents known by a unique value that changed
 }
 
 // FanOut is a parent whose copied attributes changed.
@@ -58,6 +59,11 @@ func classifyParent(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	before, after := Of(b.Rule).Given(v.Old), Of(b.Rule).Given(v.New)
 	if slices.EqualFunc(before, after, change.Value.Equal) {
 		return false
+	}
+	if b.Rule.ByUnique {
+		askValue(pl, b, v.OldMatch, v.Old, v.Index)
+		askValue(pl, b, v.NewMatch, v.New, v.Index)
+		return true
 	}
 	f := plan.PartOf[Changes](pl).FanOuts.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, FanOut{First: v.Index})
 	f.Position, f.Values, f.Deleted = v.Record.Position, after, v.New == nil
@@ -131,7 +137,12 @@ func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Im
 // Rederive implements plan.Family: it has the item filled as a child, and its children filled anew.
 func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	asked := plan.PartOf[Changes](pl)
-	if it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key) { // as a parent, there or gone
+	switch parent := it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key); { // there or gone
+	case parent && b.Rule.ByUnique:
+		if it.Match.Entity == b.Rule.Source {
+			askValue(pl, b, &it.Match, it.Image, 0)
+		}
+	case parent:
 		asked.Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)
 	}
 	if b.Rule.Target.HasKey(it.Key) {
@@ -160,6 +171,11 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
 	asked := plan.PartOf[Changes](pl)
 	writes := plan.Listed(b.Rule.Writes)
+	for g := range pl.Rollups.All() {
+		if g.Binding == b {
+			tell("what is known by "+g.Group+" changed", "set "+writes+" on every "+b.Rule.Target.Name+" that names it")
+		}
+	}
 	for id, f := range asked.FanOuts.All() {
 		if id.Binding != b {
 			continue

@@ -41,8 +41,8 @@ func (kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (
 		}
 		rows = append(rows, parentRows(x, b, parent)...)
 	}
-	if b.Rule.Source.HasKey(s.Key) {
-		rows = append(rows, parentRows(x, b, s.Key)...)
+	if parent, ok := parentItself(b, s); ok || !b.Rule.ByUnique && b.Rule.Source.HasKey(s.Key) {
+		rows = append(rows, parentRows(x, b, parent)...)
 	}
 	return rows
 }
@@ -67,6 +67,9 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 	position := explaining.Row{Key: state.ParentKey(b, parent), Name: "parent's position", Rule: b.ID, Says: func(r table.Row) string {
 		if r == nil {
 			return ""
+		}
+		if b.Rule.ByUnique {
+			return "the children of " + nameOf(b, parent) + " were filled after " + printable.Counted(state.ParentAt(b, r).Count(), "change")
 		}
 		return parent.String() + " is written to its children" + seenWords(b, r)
 	}}

@@ -3,6 +3,8 @@ package copies
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -19,7 +21,7 @@ import (
 const copied drift.Kind = "copy"
 
 var procedures = map[drift.Kind]*auditing.Procedure{
-	copied:          {Items: auditing.Items{auditing.OwnItem, parentOf}, Judge: judgeCopy, Tasks: tasksOf},
+	copied:          {Rows: auditing.Rows{locatorRow}, Items: auditing.Items{auditing.OwnItem, parentsOf}, Judge: judgeCopy, Tasks: tasksOf},
 	drift.Reference: {Rows: auditing.Rows{referenceRow}, Judge: judgeReference, Tasks: tasksOf, Mend: pruneOrphan},
 	drift.Parked:    {Rows: auditing.Rows{auditing.ParkedRows}, Judge: judgeParked, Mend: clearParked},
 }
@@ -46,9 +48,45 @@ func suspectLink(e *auditing.Evidence, sus drift.Suspect) link {
 	return linkOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item]))
 }
 
-func parentOf(e *auditing.Evidence, sus drift.Suspect) []change.Key {
-	if l := suspectLink(e, sus); l.refers {
+// locatorRow is where it stands which items are known by the value of a suspect's parent.
+func locatorRow(e *auditing.Evidence, sus drift.Suspect) []table.Key {
+	b := e.ByID(sus.Rule)
+	if !b.Rule.ByUnique || sus.Group == "" {
+		return nil
+	}
+	return []table.Key{state.LocatorKey(b.Locator, change.ParseKey(sus.Group).Partition)}
+}
+
+// parentsOf are the items of which one is the parent to which a suspect child refers. Those that are known by one value are
+// the ones of its locator, and the one that was found in the table, whatever the locator says.
+func parentsOf(e *auditing.Evidence, sus drift.Suspect) (keys []change.Key) {
+	l, b := suspectLink(e, sus), e.ByID(sus.Rule)
+	switch {
+	case !l.refers:
+		return nil
+	case !b.Rule.ByUnique:
 		return []change.Key{l.parent}
+	case l.parent.String() != sus.Group:
+		return nil // the child refers elsewhere by now: its record tells
+	}
+	for _, key := range locatorRow(e, sus) {
+		for _, text := range append(state.ReadSet(e.Rows[key], true).Sources, sus.Members...) {
+			if text != "" {
+				keys = append(keys, change.ParseKey(text))
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(keys)
+}
+
+// parentNow is the parent to which a suspect child refers, as it was read.
+func parentNow(e *auditing.Evidence, sus drift.Suspect, parent change.Key) change.Image {
+	id := plan.ItemRule{Binding: e.ByID(sus.Rule), Key: parent}
+	for _, key := range parentsOf(e, sus) {
+		if isParent(e.Planner, id, key, e.Items[key]) {
+			return table.Image(e.Items[key])
+		}
 	}
 	return nil
 }
@@ -58,14 +96,20 @@ func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	reading := drift.ReadingOf(sus, "")
 	l := suspectLink(e, sus)
 	want := make([]change.Value, len(b.Rule.Attributes))
+	elsewhere := b.Rule.ByUnique && l.refers && l.parent.String() != sus.Group
 	if l.refers {
-		want = Of(b.Rule).Given(table.Image(parentIn(e.Planner, b, l.parent, e.Items)))
-		reading.Concerns = append(reading.Concerns, drift.KeyToken(l.parent))
+		want = Of(b.Rule).Given(parentNow(e, sus, l.parent))
+		for _, key := range parentsOf(e, sus) {
+			reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
+		}
+		if b.Rule.ByUnique {
+			reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), l.parent.Partition))
+		}
 		reading.Suspect.Group = l.parent.String()
 	}
 	refersTo := change.String(fmt.Sprint(l.isChild, l.bad == nil, l.refers, l.parent))
 	reading.State = change.Digest(append([]change.Value{auditing.RuleValue(b, child), refersTo}, want...)...)
-	if l.isChild && l.bad == nil {
+	if l.isChild && l.bad == nil && !elsewhere {
 		f := drift.Finding{Rule: b.Rule.Name, Kind: copied, Item: sus.Item, WriteUnits: audit.UnitsOf(child)}
 		reading.Findings = audit.CompareAttributes(f, b.Rule.Writes, want, child)
 	}
@@ -76,7 +120,9 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	parent, r := change.ParseKey(sus.Group), e.Rows[referenceKey(e.Table, sus)]
 	l := suspectLink(e, sus)
 	reading := drift.ReadingOf(sus, change.Digest(auditing.RowValue(r), change.String(fmt.Sprint(l.parent, l.refers, l.bad == nil))))
-	reading.Concerns = append(reading.Concerns, drift.KeyToken(parent))
+	if !e.ByID(sus.Rule).Rule.ByUnique {
+		reading.Concerns = append(reading.Concerns, drift.KeyToken(parent))
+	}
 	wanted := l.refers && l.parent == parent
 	f := e.Finding(sus, drift.Missing)
 	switch {

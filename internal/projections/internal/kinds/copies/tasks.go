@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -47,11 +48,11 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
 		return err
 	}
-	items, err := w.Tables.ReadItems(ctx, "reading parent "+t.Parent.Key.String(), []change.Key{t.Parent.Key})
+	parents, err := w.readParents(ctx, []plan.ItemRule{t.Parent})
 	if err != nil {
 		return err
 	}
-	parent := table.Image(parentIn(w.Planner, t.Parent.Binding, t.Parent.Key, items))
+	parent := table.Image(parents[t.Parent])
 	if t.Done {
 		return w.endFanOut(ctx, t, parent)
 	}

@@ -1,0 +1,131 @@
+package projections
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+const handleRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" }, unique: handle }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  author: { copy: [name as userName], from: User, to: Comment, by: { handle: author }, if_missing: { userName: "nobody" } }
+`
+
+func (w *world) putUser(id, handle, name string) {
+	it := change.Item{"pk": s("USER#" + id), "sk": s("PROFILE"), "name": s(name)}
+	if handle != "" {
+		it["handle"] = s(handle)
+	}
+	w.put(it)
+}
+
+func (w *world) putComments(handle string, n int) {
+	for i := range n {
+		w.put(change.Item{"pk": s("POST#p"), "sk": s(fmt.Sprintf("COMMENT#%04d", i)), "author": s(handle)})
+	}
+}
+
+// expectAuthors checks the name on the first of several comments, and all the others against the rules.
+func (w *world) expectAuthors(name string) {
+	w.t.Helper()
+	if got := w.get(change.Key{Partition: "POST#p", Sort: "COMMENT#0000"})["userName"].Text(); got != name {
+		w.t.Errorf("the comment shows %q, want %q", got, name)
+	}
+	w.expectNoDrift()
+}
+
+func TestACopyFollowsAUniqueValueToAnotherItem(t *testing.T) {
+	w := newWorld(t, handleRules)
+	e := w.seeded()
+	at := 0
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { w.putComments("ann", 3) }, "nobody"},
+		{func() { w.putUser("u2", "ann", "Ann") }, "Ann"},
+		{func() { w.putUser("u2", "ann", "Anna") }, "Anna"},
+		{func() { w.putUser("u1", "ann", "Annette") }, "Annette"}, // the smallest key of two
+		{func() { w.putUser("u1", "bob", "Annette") }, "Anna"},
+		{func() { w.delete(change.Key{Partition: "USER#u2", Sort: "PROFILE"}) }, "nobody"},
+		{func() { w.putUser("u1", "ann", "Annette") }, "Annette"},
+		{func() { w.putUser("u1", "", "Annette") }, "nobody"},
+		{func() { w.putUser("u3", "cid", "Cid"); w.putComments("cid", 3) }, "Cid"},
+	} {
+		step.do()
+		at = w.drain(e, at)
+		w.expectAuthors(step.want)
+	}
+}
+
+func TestTwoItemsWithOneUniqueValueAreListedForCopies(t *testing.T) {
+	w := newWorld(t, handleRules)
+	e := w.seeded()
+	w.putUser("u1", "ann", "Ann")
+	w.putUser("u2", "ann", "Anna")
+	at := w.drain(e, 0)
+	parked, err := e.Parked(w.ctx)
+	if err != nil || len(parked) != 1 || parked[0].Code != "unique.contested" {
+		t.Fatalf("parked: %v, %v", parked, err)
+	}
+	w.delete(change.Key{Partition: "USER#u1", Sort: "PROFILE"})
+	w.drain(e, at)
+	if parked, err := e.Parked(w.ctx); err != nil || len(parked) != 0 {
+		t.Errorf("parked in the end: %v, %v", parked, err)
+	}
+}
+
+func TestTheRestOfManyChildrenOfAUniqueValueIsATask(t *testing.T) {
+	w := newWorld(t, handleRules)
+	e := w.seeded()
+	e.host.FanOutMax = 10
+	w.putUser("u1", "ann", "Ann")
+	w.putComments("ann", 35)
+	at := w.drain(e, 0)
+	w.putUser("u1", "ann", "Anna")
+	at = w.drain(e, at)
+	if _, err := e.WorkTasks(w.ctx); err != nil { // one piece or more of them
+		t.Fatal(err)
+	}
+	w.putUser("u0", "ann", "Annette") // a later change looks at every child itself
+	at = w.drain(e, at)
+	for range 10 {
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.drain(e, at)
+	w.expectAuthors("Annette")
+	for _, row := range w.scan("app-dynamill") {
+		if row["pk"].Text() == "tasks" {
+			t.Errorf("a task is left: %v", row)
+		}
+	}
+}
+
+func TestACopyByUniqueCostsOneWriteUnitAChild(t *testing.T) {
+	const children = 100
+	w := newWorld(t, handleRules)
+	e := w.seeded()
+	w.putUser("u1", "ann", "Ann")
+	w.putComments("ann", children)
+	at := w.drain(e, 0)
+	w.putUser("u1", "ann", "Anna")
+	before := w.sim.Usage()
+	if _, err := e.Process(w.ctx, w.records()[at:]); err != nil {
+		t.Fatal(err)
+	}
+	used := w.sim.Usage().Sub(before)
+	if used.WriteUnits != children+1 { // and one for the count of changes
+		t.Errorf("%.2f write units for %d children", used.WriteUnits, children)
+	}
+	t.Logf("%.2f write units and %.2f read units a child", used.WriteUnits/children, used.ReadUnits/children)
+	w.drain(e, at+1)
+	w.expectAuthors("Anna")
+}

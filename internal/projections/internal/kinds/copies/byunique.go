@@ -1,0 +1,123 @@
+package copies
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// A parent that is known by a unique value alone may be another item tomorrow, of which the child's records tell nothing. The locator
+// says which item has the value: its ledger transactions change it. So such a parent is no item here, but the value: in the place of
+// its key stands one whose partition is the value. Whenever the locator of a value changes, or the parent's attributes do, the value's
+// children are filled anew, after its count of changes was raised (docs/adr/0031-copies-by-unique-are-filled.md).
+
+// nameOf is what people and sightings call a parent.
+func nameOf(b *plan.Binding, parent change.Key) string {
+	if b.Rule.ByUnique {
+		return parent.Partition
+	}
+	return parent.String()
+}
+
+// askValue asks for filling the children of what an image is known by.
+func askValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Image, index int) {
+	if img == nil {
+		return
+	}
+	if value, ok, err := b.Rule.Source.UniqueValue(m, img); ok && err == nil {
+		g := plan.GroupRef{Binding: b, Group: value}
+		pl.Rollups.OrPut(g, plan.Rollup{First: index})
+		plan.PartOf[Changes](pl).Values.OrPut(g, struct{}{})
+	}
+}
+
+var _ host.Grouper = kind{}
+
+// RollUp implements host.Grouper: it fills the children of values whose locator changed, or that changed themselves.
+func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+	w, errs, asked := run{r}, make([]error, len(groups)), &plan.PartOf[Changes](pl).Values
+	for i, g := range groups {
+		if asked.Of(g) != nil || len(pl.Rollups.Of(g).Relocated) > 0 {
+			errs[i] = w.fillValue(ctx, g)
+		}
+	}
+	return errs
+}
+
+// fillValue fills the children of a value anew. The count is raised before their references are looked up, so that a child that read an
+// earlier parent is written once more, even if it holds the right values by then: a worker that slept may be about to write others.
+func (w run) fillValue(ctx context.Context, g plan.GroupRef) error {
+	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{state.LocatorKey(g.Locator, g.Group)})
+	if err != nil {
+		return err
+	}
+	contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+	locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+	if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
+		return err
+	}
+	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
+	c := table.NewExpression()
+	update := c.Format("ADD %n %v REMOVE %n", "changes", table.Number(1), "ttl")
+	doing := "raising the count of " + g.Group
+	if _, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), update, "", c); err != nil {
+		return err
+	}
+	return w.refillChildren(ctx, id, true)
+}
+
+// readParents reads parents as they are now. One that is not there, or not of the parents' entity, is missing.
+func (w run) readParents(ctx context.Context, parents []plan.ItemRule) (map[plan.ItemRule]change.Item, error) {
+	var locators []table.Key
+	for _, p := range parents {
+		if p.Rule.ByUnique {
+			locators = append(locators, state.LocatorKey(p.Locator, p.Key.Partition))
+		}
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading locators", locators)
+	if err != nil {
+		return nil, err
+	}
+	where, keys := map[plan.ItemRule]change.Key{}, []change.Key(nil)
+	for _, p := range parents {
+		key, known := p.Key, true
+		if p.Rule.ByUnique {
+			key, known = ownerOf(rows[state.LocatorKey(p.Locator, p.Key.Partition)])
+		}
+		if known && w.Tables.CanExist(key) {
+			where[p], keys = key, append(keys, key)
+		}
+	}
+	items, err := w.Tables.ReadItems(ctx, "reading parents", keys)
+	found := map[plan.ItemRule]change.Item{}
+	for p, key := range where {
+		if isParent(w.Planner, p, key, items[key]) {
+			found[p] = items[key]
+		}
+	}
+	return found, err
+}
+
+// ownerOf is the item that has a unique value, by the value's locator: the one with the smallest key.
+func ownerOf(locator table.Row) (change.Key, bool) {
+	if items := state.ReadSet(locator, true).Sources; len(items) > 0 {
+		return change.ParseKey(items[0]), true
+	}
+	return change.Key{}, false
+}
+
+// isParent reports whether an item is a parent: of the parents' entity, and still known by the value if the parent is one.
+func isParent(p *plan.Planner, id plan.ItemRule, key change.Key, item change.Item) bool {
+	m, ok := as(id.Rule.Source, p, key, table.Image(item))
+	if !ok || !id.Rule.ByUnique {
+		return ok
+	}
+	value, ok, err := id.Rule.Source.UniqueValue(&m, item)
+	return ok && err == nil && value == id.Key.Partition
+}
