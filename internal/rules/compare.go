@@ -49,6 +49,7 @@ func Compare(old, new *Rule) []FieldChange {
 	}
 	add("each", old.Each.String(), new.Each.String())
 	add("by", old.joinText(), new.joinText())
+	add("per", old.perText(), new.perText())
 	add("where", programText(old.where), programText(new.where))
 	if same {
 		for i, e := range traits.Expressions {

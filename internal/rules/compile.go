@@ -77,6 +77,9 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	for _, pair := range cr.Decl.By {
 		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare(), Expression: pair.Ours.Expression})
 	}
+	if r.per = cr.Per; cr.Decl.Per.Given() {
+		r.Per = Joined{Ours: cr.Decl.Per.Text, Expression: cr.Decl.Per.Expression}
+	}
 	for _, w := range cr.Writes {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})
@@ -170,6 +173,9 @@ func (s *Set) fingerprint(r *Rule) string {
 	}
 	if r.Each.Given() {
 		fmt.Fprintf(&b, "\neach %q %q", r.Each.List, r.Each.As)
+	}
+	if r.HasPer() {
+		fmt.Fprintf(&b, "\nper %q", refText(r.per))
 	}
 	if r.where != nil {
 		fmt.Fprintf(&b, "\nwhere %q", programText(r.where))

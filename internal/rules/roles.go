@@ -33,6 +33,7 @@ func (r *Rule) Suffixes() int {
 // Contribution is what one source item adds to one group of a rule.
 type Contribution struct {
 	Group  string // as JoinedText writes it
+	Per    string // the value that it counts under, of a rule with `per`
 	Amount decimal.Decimal
 }
 

@@ -119,11 +119,13 @@ type Rule struct {
 	Each       Each
 
 	By         []Joined // as the file says it
+	Per        Joined   // what the values of one target are told apart by, as the file says it; Theirs is ""
 	ByUnique   bool     // the target, or the parent, is known by its Unique value alone
 	Injective  bool     // of a rule that makes items: a target's key determines its source's key
 	Collection bool     // of a rule with a parent: the children live in a collection that the parent's key gives
 
 	join        check.Join
+	per         check.Ref
 	where       *expr.Program   // nil: all
 	expressions []*expr.Program // as Traits.Expressions lists them
 }

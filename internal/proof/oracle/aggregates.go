@@ -9,6 +9,9 @@ import (
 )
 
 func (t *table) aggregates(rule *rules.Rule) []cell {
+	if apart(rule) {
+		return t.maps(rule)
+	}
 	totals, members, tally := map[string]decimal.Decimal{}, map[string]int64{}, tallyOf(rule)
 	hidesZero := says(rule, "if_none", "absent")
 	beyond := t.delicate(rule) // groups whose total, or part of it, no DynamoDB number holds
@@ -24,6 +27,16 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 			members[c.Group]++
 		}
 	})
+	return t.displays(rule, beyond, func(group string) change.Value {
+		if hidesZero && totals[group].IsZero() {
+			return change.Value{}
+		}
+		return tally.display(totals[group], members[group])
+	})
+}
+
+// displays are what targets show of their groups, but for those of which no number holds the total.
+func (t *table) displays(rule *rules.Rule, beyond map[string]bool, of func(group string) change.Value) []cell {
 	var cells []cell
 	shown := map[string]bool{}
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
@@ -35,10 +48,7 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 		want := change.Value{}
 		if ok && !shown[group] {
 			shown[group] = true
-			want = tally.display(totals[group], members[group])
-			if hidesZero && totals[group].IsZero() {
-				want = change.Value{}
-			}
+			want = of(group)
 		}
 		for _, attribute := range rule.Writes {
 			cells = append(cells, cell{key: key, attribute: attribute, want: want})

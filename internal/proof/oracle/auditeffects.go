@@ -98,7 +98,7 @@ func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Ru
 		all, err := shares(rule, m, item)
 		a.cause(effects, key, id, effectText(false, err, nil))
 		for _, c := range all {
-			if !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() {
+			if !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() || apart(rule) {
 				a.cause(effects, key, effectName(id, c.element), contributionText(c.Contribution))
 			}
 		}
@@ -116,6 +116,10 @@ func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Ru
 }
 
 func contributionText(c rules.Contribution) string {
+	if c.Per != "" {
+		value := strings.ReplaceAll(strings.ReplaceAll(c.Per, "%", "%25"), " ", "%20")
+		return ":" + value + " " + contributionText(rules.Contribution{Group: c.Group, Amount: c.Amount})
+	}
 	if amount := c.Amount.String(); amount != "1" {
 		return "+" + amount + " " + c.Group
 	}
@@ -242,7 +246,12 @@ func (a *audit) expires(key change.Key, within time.Duration) {
 
 // parked compares what is parked with what must be.
 func (a *audit) parked() {
-	want := a.contestedRows()
+	want, may := a.contestedRows(), a.crowdedRows()
+	for key, c := range may {
+		if c.must {
+			want[key] = c.wanted
+		}
+	}
 	for id, p := range a.parkings {
 		key := stateKey("parked", id)
 		if a.excepted(a.rows[key]) {
@@ -252,7 +261,10 @@ func (a *audit) parked() {
 			"id": change.String(id), "rule": change.String(p.rule), "item": change.String(p.item.String()), "code": change.String(p.code),
 		}}
 	}
-	a.compare("parked", want, func(_ string, row change.Item) bool { return a.excepted(row) })
+	a.compare("parked", want, func(_ string, row change.Item) bool {
+		c, listed := may[change.Key{Partition: row["pk"].Text(), Sort: row["sk"].Text()}]
+		return a.excepted(row) || listed && c.row["code"].Equal(row["code"])
+	})
 }
 
 // excepted reports whether a parked row may stay: of those that do, the caller lets it pass, or no number holds the sum.

@@ -49,6 +49,7 @@ const smallest = 130
 // what the items add.
 func (a *audit) sums() {
 	want, got := map[string]*total{}, map[string]*total{}
+	listed := a.listings()
 	at := func(totals map[string]*total, group string) *total {
 		if totals[group] == nil {
 			totals[group] = &total{}
@@ -58,6 +59,10 @@ func (a *audit) sums() {
 	for _, effects := range a.effects {
 		for name, text := range effects {
 			id := ruleOf(name)
+			value := ""
+			if rest, per := strings.CutPrefix(text, ":"); per {
+				value, text, _ = strings.Cut(rest, " ")
+			}
 			if group, one := strings.CutPrefix(text, "*"); one {
 				text = "+1 " + group
 			}
@@ -69,7 +74,13 @@ func (a *audit) sums() {
 			if err != nil {
 				continue // only in an entry's text, which the comparison of entries shows
 			}
-			at(want, "sum/"+id+"/"+inner(group)).add(d, 1)
+			whole := at(want, "sum/"+id+"/"+inner(group))
+			if value == "" {
+				whole.add(d, 1)
+				continue
+			}
+			whole.add(decimal.New(0), 1)
+			at(want, "sum/"+id+"/"+inner(group)+underValue+unescape.Replace(value)).add(d, 1)
 		}
 	}
 	long := a.longGroups(want)
@@ -90,7 +101,15 @@ func (a *audit) sums() {
 		}
 		at(got, group).add(d, members)
 		at(want, group)
+		for value, part := range a.parts(key) {
+			at(got, group+underValue+value).add(part.value, part.members)
+			at(want, group+underValue+value)
+		}
+		if a.rows[key]["listed"].Kind() != change.KindAbsent {
+			listed[group]--
+		}
 	}
+	a.unlisted(listed)
 	for group, w := range want {
 		g := at(got, group)
 		if !w.span.delicate() && g.sum.Cmp(&w.sum) != 0 {

@@ -56,19 +56,20 @@ func Delicate(set *rules.Set, items []change.Item) bool {
 
 // delicate finds the groups of a rule whose amounts are.
 func (t *table) delicate(rule *rules.Rule) map[string]bool {
-	spans := map[string]*span{}
+	spans := map[[2]string]*span{} // by group and value
 	t.each(rule.Source, func(_ change.Key, m *rules.Match, item change.Item) {
 		all, _ := shares(rule, m, item)
 		for _, c := range all {
-			if spans[c.Group] == nil {
-				spans[c.Group] = &span{}
+			of := [2]string{c.Group, c.Per}
+			if spans[of] == nil {
+				spans[of] = &span{}
 			}
-			spans[c.Group].add(c.Amount)
+			spans[of].add(c.Amount)
 		}
 	})
 	delicate := map[string]bool{}
-	for group, s := range spans {
-		delicate[group] = s.delicate()
+	for of, s := range spans {
+		delicate[of[0]] = delicate[of[0]] || s.delicate()
 	}
 	return delicate
 }

@@ -58,6 +58,10 @@ func (t *table) joins() []Difference {
 			for _, t := range takes {
 				want := j.refers(rule, theirs, ours, values, t.within(item, rule))
 				differ(rule.Name, key, "(join)", want.String(), joined(rule, t.Match, item).String())
+				if apart(rule) {
+					want := j.per(ours, values, t.within(item, rule), rule.Per)
+					differ(rule.Name, key, "(per)", want.String(), answerOf(rule.PerText(t.Match, item)).String())
+				}
 			}
 		}
 	}

@@ -22,6 +22,7 @@ type Amount struct {
 	Members    int64 // sources that contribute
 	Operations int64 // changes of the rows that hold it
 	Beyond     bool  // no DynamoDB number holds the value
+	Parts      Parts // of a rule with `per`, whose value is 0
 }
 
 // String is the amount as facts hold it.
@@ -30,14 +31,26 @@ func (a Amount) String() string {
 	if a.Beyond {
 		value = beyond
 	}
-	return fmt.Sprintf("%s/%d/%d", value, a.Members, a.Operations)
+	return fmt.Sprintf("%s/%d/%d%s", value, a.Members, a.Operations, a.Parts)
 }
+
+// AmountOf is what a contribution adds.
+func AmountOf(f plan.Effect) Amount {
+	if f.Per != "" {
+		return Amount{Members: 1, Parts: Parts{f.Per: {Value: f.Amount, Members: 1}}}
+	}
+	return Amount{Value: f.Amount, Members: 1}
+}
+
+// Negative is what takes an amount back.
+func (a Amount) Negative() Amount { return Amount{}.Lacks(a) }
 
 // ParseAmount reads what String wrote. What is missing is 0.
 func ParseAmount(text string) Amount {
 	value, counts, _ := strings.Cut(text, "/")
-	members, operations, _ := strings.Cut(counts, "/")
-	a := Amount{Members: ParseCount(members), Operations: ParseCount(operations)}
+	members, counts, _ := strings.Cut(counts, "/")
+	operations, parts, _ := strings.Cut(counts, "/")
+	a := Amount{Members: ParseCount(members), Operations: ParseCount(operations), Parts: parseParts(parts)}
 	var err error
 	a.Value, err = decimal.Parse(value)
 	a.Beyond = err != nil
@@ -53,17 +66,21 @@ func ParseCount(text string) int64 {
 // Add is the sum of two amounts.
 func (a Amount) Add(b Amount) Amount {
 	value, err := a.Value.Add(b.Value)
-	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil}
+	parts, fits := a.Parts.add(b.Parts, 1)
+	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil || !fits, parts}
 }
 
 // Lacks returns a minus have: what must be added to have to reach a. It counts no operations.
 func (a Amount) Lacks(have Amount) Amount {
 	value, err := a.Value.Sub(have.Value)
-	return Amount{value, a.Members - have.Members, 0, err != nil}
+	parts, fits := a.Parts.add(have.Parts, -1)
+	return Amount{value, a.Members - have.Members, 0, err != nil || !fits, parts}
 }
 
 // Equals reports whether two amounts are the same, however many operations made them.
-func (a Amount) Equals(b Amount) bool { return a.Value.Cmp(b.Value) == 0 && a.Members == b.Members }
+func (a Amount) Equals(b Amount) bool {
+	return a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
+}
 
 // Contributions are what a row of the ledger adds to aggregates.
 func Contributions(row change.Item, emit func(drift.Amount)) {
@@ -73,7 +90,7 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	texts, _ := plan.EffectTexts(row)
 	for k, text := range texts {
 		if f, err := plan.ParseEffect(text); err == nil && f.Kind == plan.Contribution {
-			emit(drift.Amount{Rule: k.ID, Group: f.Group, Value: Amount{Value: f.Amount, Members: 1}.String()})
+			emit(drift.Amount{Rule: k.ID, Group: f.Group, Value: AmountOf(f).String()})
 		}
 	}
 }
@@ -89,12 +106,12 @@ func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
 	}
 	for _, k := range want.Keys() {
 		if f := want[k]; f.String() != have[k].String() {
-			add(k.ID, f, Amount{Value: f.Amount, Members: 1})
+			add(k.ID, f, AmountOf(f))
 		}
 	}
 	for _, k := range have.Keys() {
 		if f := have[k]; f.String() != want[k].String() {
-			add(k.ID, f, Amount{Value: f.Amount.Neg(), Members: -1})
+			add(k.ID, f, AmountOf(f).Negative())
 		}
 	}
 	return all

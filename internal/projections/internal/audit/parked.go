@@ -95,6 +95,28 @@ const (
 	UniqueContested = "unique.contested"
 )
 
+// PerTooMany is the code under which aggregates are listed among the parked records that have too many values.
+const PerTooMany = "per.too_many"
+
+// crowdedPrefix begins the id of such an aggregate's row.
+const crowdedPrefix = "values:"
+
+// CrowdedID is the id of the row of an aggregate that has too many values.
+func CrowdedID(ruleID, group string) string {
+	return crowdedPrefix + ruleID + "/" + change.Key{Partition: group}.String()
+}
+
+// ReadCrowded reads the row of an aggregate that has too many values. It reports false for any other row.
+func ReadCrowded(row change.Item) (ruleID, group string, ok bool) {
+	name := row["sk"].Text()
+	if cutForm.MatchString(name) {
+		name = row["id"].Text()
+	}
+	rest, ok := strings.CutPrefix(name, crowdedPrefix)
+	ruleID, text, cut := strings.Cut(rest, "/")
+	return ruleID, change.ParseKey(text).Partition, ok && cut
+}
+
 // contestedPrefix begins the id of a contested target's row. No rule's name holds a colon.
 const contestedPrefix = "contested:"
 

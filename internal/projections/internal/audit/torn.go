@@ -20,9 +20,12 @@ func (a *Auditor) TornEntry(row change.Item) bool {
 	return err != nil
 }
 
-// TornSum reports whether an accumulator is torn.
-func TornSum(row change.Item) bool {
+// TornSum reports whether an accumulator of a rule is torn.
+func TornSum(b *plan.Binding, row change.Item) bool {
 	_, readable := plan.ReadMembers(row["members"])
+	if b.Rule.HasPer() && readable {
+		_, readable = ReadParts(row)
+	}
 	return row["value"].Kind() != change.KindNumber || !readable || !isCount(row["ops"])
 }
 

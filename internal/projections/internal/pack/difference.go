@@ -41,15 +41,15 @@ func sumsOf(b *plan.Binding, k plan.EffectKey, old, new plan.Effect) (sums []pla
 		return nil
 	}
 	was, is := old.Kind == plan.Contribution, new.Kind == plan.Contribution
-	if was && is && old.Group == new.Group {
+	if was && is && old.Group == new.Group && old.Per == new.Per {
 		delta, _ := new.Amount.Sub(old.Amount) // After takes apart what no number holds
-		return []plan.Sum{{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: delta, Key: k}}
+		return []plan.Sum{plan.SumOf(b, k, new, delta, 0)}
 	}
 	if was {
-		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: old.Group}, Delta: old.Amount.Neg(), Members: -1, Key: k})
+		sums = append(sums, plan.SumOf(b, k, old, old.Amount.Neg(), -1))
 	}
 	if is {
-		sums = append(sums, plan.Sum{Group: plan.GroupRef{Binding: b, Group: new.Group}, Delta: new.Amount, Members: 1, Key: k})
+		sums = append(sums, plan.SumOf(b, k, new, new.Amount, 1))
 	}
 	return sums
 }

@@ -147,11 +147,9 @@ func merge(to, sums []plan.Sum) (merged []plan.Sum, ok bool) {
 			merged = append(merged, s)
 			continue
 		}
-		delta, err := merged[i].Delta.Add(s.Delta)
-		if err != nil {
+		if merged[i], ok = merged[i].Add(s); !ok {
 			return nil, false
 		}
-		merged[i].Delta, merged[i].Members = delta, merged[i].Members+s.Members
 	}
 	return merged, true
 }

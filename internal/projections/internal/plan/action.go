@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 )
@@ -11,9 +14,47 @@ const TransactActionsMax = 100
 // Sum is the difference that moves make to one aggregate.
 type Sum struct {
 	Group   GroupRef
+	Delta   decimal.Decimal // 0 of a rule with `per`
+	Members int64           // effects that contribute now, less those that do not any more
+	Parts   []SumPart       // of a rule with `per`
+	Key     EffectKey       // the effect that makes it; of several the first one
+}
+
+// SumPart is the difference to what counts under one value.
+type SumPart struct {
+	Per     string
 	Delta   decimal.Decimal
-	Members int64     // effects that contribute now, less those that do not any more
-	Key     EffectKey // the effect that makes it; of several the first one
+	Members int64
+}
+
+// SumPartsMax is the most values of one aggregate that a transaction changes: DynamoDB bounds an expression to 4 KB
+// (developer guide, "Expressions" under "Constraints"), and each value takes up to 22 bytes of it.
+const SumPartsMax = 100
+
+// SumOf is the difference that a contribution under a key makes to its aggregate.
+func SumOf(b *Binding, k EffectKey, f Effect, delta decimal.Decimal, members int64) Sum {
+	s := Sum{Group: GroupRef{b, f.Group}, Delta: delta, Members: members, Key: k}
+	if f.Per != "" {
+		s.Delta, s.Parts = decimal.Decimal{}, []SumPart{{f.Per, delta, members}}
+	}
+	return s
+}
+
+// Add is the difference with another one to the same aggregate; false if no number, or no transaction, holds both.
+func (s Sum) Add(other Sum) (Sum, bool) {
+	delta, err := s.Delta.Add(other.Delta)
+	s.Delta, s.Members, s.Parts = delta, s.Members+other.Members, slices.Clone(s.Parts)
+	for _, p := range other.Parts {
+		i := slices.IndexFunc(s.Parts, func(of SumPart) bool { return of.Per == p.Per })
+		if i < 0 {
+			s.Parts = append(s.Parts, p)
+			continue
+		}
+		sum, overflow := s.Parts[i].Delta.Add(p.Delta)
+		s.Parts[i].Delta, s.Parts[i].Members = sum, s.Parts[i].Members+p.Members
+		err = cmp.Or(err, overflow)
+	}
+	return s, err == nil && len(s.Parts) <= SumPartsMax
 }
 
 // ActionKind is what an action does.

@@ -20,6 +20,7 @@ type Effect struct {
 	Kind   EffectKind
 	Group  string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
 	Amount decimal.Decimal  // of a contribution
+	Per    string           // the value under which a contribution counts, of a rule with `per`
 	Parked *rules.ItemError // the rule cannot read this item: no effect but to be parked
 	Own    Own              // of a family's own effect
 }
@@ -61,6 +62,24 @@ func (u unread) Wanted() Own { return u }
 // Adapt implements Own.
 func (u unread) Adapt(*Move, EffectKey) Own { return u }
 
+// perMark begins the text of a contribution that counts under a value. The value stands before a blank, the contribution behind it.
+const perMark = ":"
+
+var (
+	escapePer   = strings.NewReplacer("%", "%25", " ", "%20")
+	unescapePer = strings.NewReplacer("%25", "%", "%20", " ")
+)
+
+// parsePer reads the text of a contribution that counts under a value.
+func parsePer(text string) (Effect, error) {
+	value, contribution, _ := strings.Cut(strings.TrimPrefix(text, perMark), " ")
+	f, err := ParseEffect(contribution)
+	if f.Per = unescapePer.Replace(value); err == nil && (f.Kind != Contribution || f.String() != text) {
+		err = fmt.Errorf("the effect %q, which is none of a value", text)
+	}
+	return f, err
+}
+
 // contributesOne begins the text of a contribution of 1, such as that of each source of a count.
 const contributesOne = "*"
 
@@ -68,6 +87,9 @@ const contributesOne = "*"
 func (f Effect) String() string {
 	switch f.Kind {
 	case Contribution:
+		if f.Per != "" {
+			return perMark + escapePer.Replace(f.Per) + " " + Effect{Kind: f.Kind, Group: f.Group, Amount: f.Amount}.String()
+		}
 		if amount := f.Amount.String(); amount != "1" {
 			return "+" + amount + " " + f.Group
 		}
@@ -105,6 +127,8 @@ func ParseEffect(text string) (Effect, error) {
 	}
 	kind, rest := EffectKind(text[0]), text[1:]
 	switch {
+	case text[:1] == perMark:
+		return parsePer(text)
 	case text[:1] == contributesOne:
 		return Effect{Kind: Contribution, Amount: decimal.New(1), Group: rest}, nil
 	case kind == Contribution:

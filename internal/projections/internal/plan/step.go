@@ -28,7 +28,7 @@ func (mv *Move) After(k EffectKey) Effect {
 // Apart reports whether no number holds the difference of two contributions to one aggregate: they take two transactions.
 func (mv *Move) Apart(k EffectKey) bool {
 	old, new := mv.Old[k], mv.New[k]
-	if old.Kind != Contribution || new.Kind != Contribution || old.Group != new.Group {
+	if old.Kind != Contribution || new.Kind != Contribution || old.Group != new.Group || old.Per != new.Per {
 		return false
 	}
 	_, err := new.Amount.Sub(old.Amount)

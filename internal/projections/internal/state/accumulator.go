@@ -4,8 +4,12 @@ import (
 	"errors"
 	"strconv"
 
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -21,6 +25,26 @@ const ExpiredAt = "expired"
 func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
 	return table.NewKey(AccumulatorRows+"/"+g.ID+"/"+escape(g.Group)+"/"+strconv.Itoa(suffix), "a")
 }
+
+// AccumulatorRow is an accumulator as a whole, in the place of one that was read.
+func AccumulatorRow(key table.Key, read table.Row, a audit.Amount) table.Row {
+	r := key.Attributes()
+	r["value"], r["members"], r["ops"] = number(a.Value), table.Number(a.Members), table.Number(a.Operations)
+	for _, per := range a.Parts.Values() {
+		r[audit.PartValue+per], r[audit.PartMembers+per] = number(a.Parts[per].Value), table.Number(a.Parts[per].Members)
+	}
+	for _, name := range []string{ExpiredAt, Listed} {
+		if v, ok := read[name]; ok {
+			r[name] = v
+		}
+	}
+	return r
+}
+
+func number(d decimal.Decimal) ddb.AttributeValue { return attributes.ToTable(change.Number(d.String())) }
+
+// Listed is the attribute of one of an aggregate's accumulators that says that the aggregate is listed as one with too many values.
+const Listed = "listed"
 
 // Accumulator is a part of one aggregate: that of one write suffix.
 type Accumulator struct {

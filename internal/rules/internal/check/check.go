@@ -44,6 +44,7 @@ type Rule struct {
 	Source, Target *Entity
 	Join           Join
 	Each           declared.Each
+	Per            Ref // what the values of one target are told apart by; nowhere without `per`
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written

@@ -35,6 +35,7 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		child = attributesOf(r.Target.Equals)
 	}
 	*joined = append(*joined, r.joinReads()...)
+	source = append(source, r.perReads()...)
 	for _, w := range r.Writes {
 		if w.From.Given() {
 			source = append(source, w.From.Text)

@@ -14,7 +14,7 @@ import (
 
 // rule checks one rule by itself; nil if its entities are unknown or broken.
 func (c *checker) rule(decl *declared.Declaration) *Rule {
-	r := &Rule{Decl: decl, traits: decl.Kind.Traits()}
+	r := &Rule{Decl: decl, traits: decl.Kind.Traits(), Per: nowhere}
 	r.Source = c.find(decl.Source)
 	if r.Target = r.Source; !r.traits.WritesSource() {
 		r.Target = c.find(decl.Target)
@@ -33,6 +33,7 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 			r.Decl.By = nil // refused as a key that its kind does not have
 		}
 		c.join(r)
+		c.per(r)
 	}
 	return r
 }

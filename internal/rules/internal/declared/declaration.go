@@ -28,6 +28,7 @@ type Declaration struct {
 	By             []JoinPair
 	HasBy, BadBy   bool // there is a `by`; a problem was reported of what it fills
 	Each           Each
+	Per            Word // whose values are added up apart
 	Where          Word
 	Expressions    []Word // as Traits.Expressions lists them
 }

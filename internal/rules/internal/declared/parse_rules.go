@@ -75,6 +75,9 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	if n := d.values["each"]; n != nil && traits.hasKey("each") {
 		d.Each = p.each(n)
 	}
+	if n := d.values["per"]; n != nil && traits.hasKey("per") {
+		d.Per = p.nameOrExpression(n, "per")
+	}
 	return d
 }
 
@@ -184,9 +187,9 @@ func (p Parser) pairs(n *document.Node, what string) []Written {
 	return ps
 }
 
-// nameOrExpression reads a value of `by`. Names with a hyphen between are no subtraction without blanks.
-func (p Parser) nameOrExpression(n *document.Node) Word {
-	w := p.word(n, "by")
+// nameOrExpression reads a value of `by` or `per`. Names with a hyphen between are no subtraction without blanks.
+func (p Parser) nameOrExpression(n *document.Node, what string) Word {
+	w := p.word(n, what)
 	if hyphened.MatchString(w.Text) || templates.IsName(w.Text) || isQuotedName(w.Text) {
 		return p.name(w)
 	}
@@ -241,7 +244,7 @@ func (p Parser) by(n *document.Node) (pairs []JoinPair, bad bool) {
 		return pairs, bad
 	}
 	for _, f := range n.Fields {
-		if ours := p.nameOrExpression(f.Value); ours.Given() {
+		if ours := p.nameOrExpression(f.Value, "by"); ours.Given() {
 			pairs = append(pairs, JoinPair{p.name(Word{At: f.Place, Text: f.Name}), ours})
 		}
 	}

@@ -19,14 +19,14 @@ var (
 		Noun:        "a count",
 		Plural:      "counts",
 		Example:     "comment-count: { count: Comment, as: Post.commentCount }",
-		Keys:        append(keys, ifNone),
+		Keys:        append(keys, ifNone, per),
 		SourceField: "count",
 	}})
 	Sum rules.Kind = newKind(kind{word: "sum", display: showValue, traits: rules.Traits{
 		Number:      4,
 		Noun:        "a sum",
 		Plural:      "sums",
-		Keys:        append(keysOf("name the entity whose items are summed: `of: LineItem`"), ifNone),
+		Keys:        append(keysOf("name the entity whose items are summed: `of: LineItem`"), ifNone, per),
 		Expressions: []rules.Expression{{Key: "sum", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 	}})
@@ -74,6 +74,12 @@ var keys = []rules.Key{
 // ifNone is the key that says what a target shows instead of 0.
 var ifNone = rules.Key{Name: "if_none"}
 
+// per is the key that says what the sources of one target are told apart by.
+var per = rules.Key{Name: "per"}
+
+// perSuffixesMax is the most suffixes of a rule with `per`: one transaction checks all rows of an aggregate.
+const perSuffixesMax = 90
+
 // keysOf are the keys of kinds that say the entity of their sources under `of`.
 func keysOf(hint string) []rules.Key {
 	return append([]rules.Key{{Name: "of", Required: true, Hint: hint}}, keys...)
@@ -101,8 +107,12 @@ type options struct {
 // Read reads the number of suffixes, and what stands in the place of 0.
 func (k *kind) Read(d *rules.Declaration) {
 	none := d.OneOf(ifNone.Name, []string{"0", absent}, "write `if_none: absent` if a target must not show 0; 0 is shown without it")
+	most := rules.SuffixesMax
+	if d.Per.Given() {
+		most = perSuffixesMax
+	}
 	own := options{
-		suffixes:  d.Whole("write_shards", rules.SuffixesMax, "1 is right unless hundreds of items a second change one aggregate"),
+		suffixes:  d.Whole("write_shards", most, "1 is right unless hundreds of items a second change one aggregate"),
 		hidesZero: none == absent,
 	}
 	d.Own, d.Rows = own, own.suffixes
@@ -155,7 +165,13 @@ func (f *Form) Contribution(m *rules.Match, img change.Image) (rules.Contributio
 			return rules.Contribution{}, false, err
 		}
 	}
-	return rules.Contribution{Group: group, Amount: amount}, ok, nil
+	value := ""
+	if ok && f.rule.HasPer() {
+		if value, ok, err = f.rule.PerText(m, img); err != nil {
+			return rules.Contribution{}, false, err
+		}
+	}
+	return rules.Contribution{Group: group, Per: value, Amount: amount}, ok, nil
 }
 
 // GroupOf names the group that a target item displays; false if the rule is
@@ -200,6 +216,9 @@ func (f *Form) Cost() rules.Cost {
 	} else if !f.showsNothing(audit.Amount{}) {
 		c.Text += ", 1 WU per new " + f.rule.Target.Name
 	}
+	if f.rule.HasPer() {
+		c.Text += ", 2 WU more per change for each KB of values"
+	}
 	if f.writeShards > 1 {
 		c.Text += fmt.Sprintf(", %d write shards", f.writeShards)
 	}
@@ -229,6 +248,9 @@ func (f *Form) Needs() []rules.Need {
 
 // display is what a target shows of an amount; absent for nothing.
 func (f *Form) display(a audit.Amount) change.Value {
+	if f.rule.HasPer() {
+		return f.displayMap(a)
+	}
 	if f.hidesZero && a.Value.IsZero() {
 		return change.Value{}
 	}
@@ -242,6 +264,9 @@ func (f *Form) showsNothing(a audit.Amount) bool { return f.display(a).Kind() ==
 func (f *Form) shown(v change.Value) string {
 	if v.Kind() == change.KindAbsent {
 		return ""
+	}
+	if f.rule.HasPer() && v.Kind() == change.KindMap {
+		return shownMap(v)
 	}
 	if v.Kind() != change.KindNumber {
 		return v.Kind().String() + " " + v.Text()

@@ -42,7 +42,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 // EffectFacts implements audit.Family.
 func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
 	if a.Shows(b) {
-		emit(drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: audit.Amount{Value: f.Amount, Members: 1}.String()})
+		emit(drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: audit.AmountOf(f).String()})
 	}
 }
 
@@ -52,6 +52,12 @@ func (k *kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	case "sum":
 		if b := a.ByID(r.ID); b != nil && b.Rule.Kind == k {
 			factOfAccumulator(a, b, r, emit)
+		}
+	case state.ParkedPartition:
+		if id, group, ok := audit.ReadCrowded(r.Item); ok {
+			if b := a.ByID(id); b != nil && b.Rule.Kind == k && a.Shows(b) {
+				emit(drift.Fact{About: audit.SumToken(id, group), Tag: audit.TagListed})
+			}
 		}
 	case "locator": // its changes are counted in what displays a sum by it
 		value, changes := change.ParseKey(r.Name).Partition, state.CountOf(attributes.ToTable(r.Item["changes"]))
@@ -71,10 +77,13 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	about, row := audit.SumToken(r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
 	acc, _ := state.ReadAccumulator(row)
 	have := audit.Amount{Operations: acc.Operations}
-	if audit.TornSum(r.Item) {
+	if audit.TornSum(b, r.Item) {
 		emit(drift.Fact{About: about, Tag: audit.TagTorn})
 	} else {
 		have.Value, have.Members = acc.Value, acc.Members
+		if b.Rule.HasPer() {
+			have.Parts, _ = audit.ReadParts(r.Item)
+		}
 	}
 	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: have.String()})
 }
@@ -93,6 +102,7 @@ type sumCase struct {
 	want, have audit.Amount
 	torn       bool   // an accumulator is
 	differs    bool   // the sums do
+	listed     bool   // as one with too many values
 	first      string // the item that displays; "" as long as there was none
 }
 
@@ -105,10 +115,27 @@ func (c *sumCase) Add(f drift.Fact) {
 		c.judgeDisplay(f, value, audit.ParseCount(count))
 	case audit.TagTorn:
 		c.torn = true
+	case audit.TagListed:
+		c.listed = true
 	case audit.TagWant:
 		c.want = audit.ParseAmount(f.Data)
 	default:
 		c.have = audit.ParseAmount(f.Data)
+	}
+}
+
+// judgeListing compares whether the aggregate is listed as one with too many values. Without a target, it may be.
+func (c *sumCase) judgeListing() {
+	b := c.Auditor.ByID(c.ID)
+	if b == nil || c.differs || c.beyond() {
+		return // the sum comes first
+	}
+	if crowded := Of(b.Rule).isCrowded(c.want); crowded != c.listed && (c.listed || c.first != "") {
+		s := drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()}
+		if c.first != "" {
+			s.Item = change.ParseKey(c.first)
+		}
+		c.Suspect(s)
 	}
 }
 
@@ -144,6 +171,7 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 // End implements audit.Case.
 func (c *sumCase) End() {
 	c.judgeSum()
+	c.judgeListing()
 	if b := c.Auditor.ByID(c.ID); b != nil && b.Rule.Derives() {
 		if c.first == "" && c.want.Members > 0 {
 			c.Suspect(drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(c.Text), Want: c.want.String()})

@@ -149,12 +149,18 @@ func addUpItem(it *derivedItem, rows map[table.Key]table.Row) settlement {
 // makes or deletes it goes in a transaction which checks that the rows are as they were read: no stamp on a deleted item
 // would hold off a late worker.
 func (r run) settle(ctx context.Context, to target.Sender, it *derivedItem, rows map[table.Key]table.Row) error {
+	if err := r.tidyItem(ctx, it, &rows); err != nil {
+		return err
+	}
 	fresh, allowed := false, it.contested == nil // fresh: the item was read with the rows that are known
 	return table.Contend(ctx, "deriving "+it.key.String(), func() (table.Round, error) {
 		s := addUpItem(it, rows)
 		for i, t := range s.totals {
 			if t.Err != nil {
 				return table.Finished, r.ParkID(ctx, it.live[i].ID, it.key, change.Position{}, t.Err)
+			}
+			if err := r.updateCrowdedList(ctx, it.parts()[i], t); err != nil {
+				return table.Finished, err
 			}
 		}
 		if it.known && (fresh || !it.forced || it.seen == nil && s.members <= 0) && r.isRight(it, s, it.seen) {

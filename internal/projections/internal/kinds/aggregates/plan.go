@@ -23,8 +23,8 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 	f := Of(b.Rule)
 	return b.Rule.ForEach(m, img, func(element string, m *rules.Match) error {
 		c, ok, err := f.Contribution(m, img)
-		if err == nil && ok && (f.kind.zeroCounts || b.Rule.Derives() || !c.Amount.IsZero()) {
-			tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group})
+		if err == nil && ok && (f.kind.zeroCounts || b.Rule.Derives() || b.Rule.HasPer() || !c.Amount.IsZero()) {
+			tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
 		}
 		return err
 	})
@@ -32,7 +32,7 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 
 // CanHave implements plan.Feeder.
 func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	return f.Kind == plan.Contribution && (what != "") == b.Rule.Each.Given() &&
+	return f.Kind == plan.Contribution && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
 		(b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 
@@ -123,8 +123,11 @@ func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // Words implements plan.Feeder.
 func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
-	write := rollUpText(b, f.Group)
-	return plan.Words{What: f.Amount.String() + " in " + f.Group, Undo: write, Redo: write}
+	write, what := rollUpText(b, f.Group), f.Amount.String()
+	if f.Per != "" {
+		what += " under " + f.Per
+	}
+	return plan.Words{What: what + " in " + f.Group, Undo: write, Redo: write}
 }
 
 func rollUpText(b *plan.Binding, group string) string {

@@ -35,6 +35,11 @@ func (*kind) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.Transac
 	}
 	c := table.NewExpression()
 	update := c.Format("ADD %n %v, %n %v, %n %v", "value", number(s.Delta), "members", table.Number(s.Members), "ops", table.Number(1))
+	for _, p := range s.Parts {
+		if !p.Delta.IsZero() || p.Members != 0 {
+			update += c.Format(", %n %v, %n %v", audit.PartValue+p.Per, number(p.Delta), audit.PartMembers+p.Per, table.Number(p.Members))
+		}
+	}
 	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
 }
 
@@ -82,7 +87,11 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 		if !isLive[open[n]] {
 			return host.ErrNotLive
 		}
-		return r.show(ctx, to, g, AddUp(g, rows), pl.Rollups.Of(g))
+		t, err := r.tidied(ctx, g, AddUp(g, rows))
+		if err != nil {
+			return err
+		}
+		return r.show(ctx, to, g, t, pl.Rollups.Of(g))
 	}) {
 		errs[open[n]] = err
 	}

@@ -3,6 +3,7 @@ package aggregates
 import (
 	"fmt"
 
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
@@ -33,18 +34,29 @@ func (k *kind) RowsOf(_ *explaining.Explainer, b *plan.Binding, s *audit.Subject
 	}
 	for suffix := range b.Suffixes {
 		key := state.AccumulatorKey(plan.GroupRef{Binding: b, Group: group}, suffix)
-		rows = append(rows, explaining.Row{Key: key, Name: "accumulator", Rule: b.ID, Says: accumulatorWords})
+		rows = append(rows, explaining.Row{Key: key, Name: "accumulator", Rule: b.ID, Says: accumulatorWords(b)})
 	}
 	return rows
 }
 
-func accumulatorWords(r table.Row) string {
-	if r == nil {
-		return ""
+func accumulatorWords(b *plan.Binding) func(table.Row) string {
+	return func(r table.Row) string {
+		if r == nil {
+			return ""
+		}
+		a, err := state.ReadAccumulator(r)
+		if err != nil {
+			return err.Error() + ": run `dynamill verify --repair`"
+		}
+		value := a.Value.String()
+		if parts, _ := audit.ReadParts(attributes.ItemFromTable(r)); b.Rule.HasPer() {
+			value = shownMap(mapOf(parts))
+		}
+		return saysOf(value, a)
 	}
-	a, err := state.ReadAccumulator(r)
-	if err != nil {
-		return err.Error() + ": run `dynamill verify --repair`"
-	}
-	return fmt.Sprintf("%s from %s, after %s", a.Value, printable.Counted(a.Members, "source"), printable.Counted(a.Operations, "operation"))
+}
+
+// saysOf says what an accumulator holds.
+func saysOf(value string, a state.Accumulator) string {
+	return fmt.Sprintf("%s from %s, after %s", value, printable.Counted(a.Members, "source"), printable.Counted(a.Operations, "operation"))
 }

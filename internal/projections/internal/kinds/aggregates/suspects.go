@@ -41,10 +41,15 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if sus.Group == "" {
 		return nil
 	}
-	if g := groupOf(e.Table, sus); !g.Rule.Derives() {
-		return totalKeys(g)
+	g := groupOf(e.Table, sus)
+	keys := totalKeys(g)
+	if g.Rule.Derives() {
+		keys = auditedItem(e, sus).rows()
 	}
-	return auditedItem(e, sus).rows()
+	if g.Rule.HasPer() {
+		keys = append(keys, crowdedKey(g))
+	}
+	return keys
 }
 
 // auditedTotal is an aggregate's accumulators added up, but for those that are torn.
@@ -60,7 +65,7 @@ func totalOf(e *auditing.Evidence, sus drift.Suspect) auditedTotal {
 	}
 	for suffix := range g.Suffixes {
 		key := state.AccumulatorKey(g, suffix)
-		if r, ok := rows[key]; ok && audit.TornSum(attributes.ItemFromTable(r)) {
+		if r, ok := rows[key]; ok && audit.TornSum(g.Binding, attributes.ItemFromTable(r)) {
 			t.torn = append(t.torn, key)
 		}
 	}
@@ -130,14 +135,16 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
 	lacks := sum.Lacks(t.Amount)
+	reading.Fix.Lacks = lacks.String()
 	if lacks.Beyond || lacks.Equals(audit.Amount{}) && len(t.torn) == 0 {
+		judgeListing(e, reading, b, sum)
 		return
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: sum.Value.String(), Found: t.Value.String(), WriteUnits: table.TransactionUnitsMin,
+		Expected: Of(b.Rule).summed(sum), Found: Of(b.Rule).summed(t.Amount), WriteUnits: table.TransactionUnitsMin,
 	}
-	if lacks.Value.IsZero() {
+	if lacks.Value.IsZero() && lacks.Parts.String() == "" {
 		f.Expected += fmt.Sprintf(" from %d sources", sum.Members)
 		f.Found += fmt.Sprintf(" from %d sources", t.Members)
 	}
@@ -146,12 +153,12 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 	}
 	if len(t.torn) > 0 {
 		r := attributes.ItemFromTable(e.Rows[t.torn[0]])
-		f.Expected = sum.Value.String()
+		f.Expected = Of(b.Rule).summed(sum)
 		f.Found = fmt.Sprintf("no number: value %s, members %s, operations %s",
 			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["ops"]))
 	}
 	reading.Findings = []drift.Finding{f}
-	reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, lacks.String()
+	reading.Fix.Way = drift.MendFirst
 }
 
 func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
@@ -214,6 +221,9 @@ func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, 
 	ahead, stuck, err := shownAhead(ctx, e.Table, g, r.Fix.Keys)
 	if err != nil {
 		return false, err
+	}
+	if g.Rule.HasPer() {
+		return mendParts(ctx, e, r, total, ahead, stuck)
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("ops", attributes.FromTable(e.Rows[key]["ops"])))

@@ -23,6 +23,9 @@ type Total struct {
 	Targets      []change.Key // the one that displays it first, then those that lost the locator to it
 	Expired      int64        // operations on all rows of a derived item when DynamoDB's time to live deleted it, if one of these rows says so
 	Err          *rules.ItemError
+
+	rows   map[table.Key]table.Row // that it was added up from, with others
+	listed bool                    // as one with too many values
 }
 
 // accumulators adds to keys those of the rows that hold a group.
@@ -47,8 +50,7 @@ func totalKeys(g plan.GroupRef) []table.Key {
 
 // AddUp adds up the rows of an aggregate.
 func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
-	var t Total
-	var values []decimal.Decimal
+	t, values, parts := Total{rows: rows}, []decimal.Decimal(nil), map[string][]decimal.Decimal{}
 	for suffix := range g.Suffixes {
 		r, ok := rows[state.AccumulatorKey(g, suffix)]
 		if !ok {
@@ -57,11 +59,18 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 		a, err := state.ReadAccumulator(r)
 		t.Operations += a.Operations
 		t.Members += a.Members
+		t.listed = t.listed || r[state.Listed] != nil
 		t.Expired = max(t.Expired, state.CountOf(r[state.ExpiredAt]))
 		if err != nil {
 			t.Err = plan.Overflow("the sum").Parked
 		}
 		values = append(values, a.Value)
+		if g.Rule.HasPer() && !t.addParts(parts, r) {
+			t.Err = plan.Overflow("the sum").Parked
+		}
+	}
+	if !t.sumParts(parts) {
+		t.Err = plan.Overflow("the sum under one value").Parked
 	}
 	value, err := decimal.Sum(values...)
 	if err != nil {
@@ -92,6 +101,9 @@ func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, suf
 		return err
 	}
 	sum := AddUp(g, rows)
+	if g.Rule.HasPer() {
+		return consolidateParts(ctx, r, g, sum, suffix)
+	}
 	into := state.AccumulatorKey(g, suffix%g.Rule.Suffixes())
 	var items []ddb.TransactWriteItem
 	for _, key := range keys {

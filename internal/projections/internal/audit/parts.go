@@ -1,0 +1,97 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+)
+
+// Parts are what counts under each value of an aggregate with `per`.
+type Parts map[string]Share
+
+// Share is what counts under one value.
+type Share struct {
+	Value   decimal.Decimal
+	Members int64
+}
+
+// IsEmpty reports whether nothing counts there.
+func (p Share) IsEmpty() bool { return p.Value.IsZero() && p.Members == 0 }
+
+// A row holds a part in two attributes, whose names begin so.
+const (
+	PartValue   = "v/"
+	PartMembers = "m/"
+)
+
+// ReadParts reads the parts that an accumulator holds, the empty ones too; false if one of them is torn.
+func ReadParts(row change.Item) (Parts, bool) {
+	ps, readable := Parts{}, true
+	for name, v := range row {
+		if per, ok := strings.CutPrefix(name, PartValue); ok {
+			value, err := decimal.Parse(v.Text())
+			readable = readable && v.Kind() == change.KindNumber && err == nil
+			ps[per] = Share{value, ps[per].Members}
+		} else if per, ok := strings.CutPrefix(name, PartMembers); ok {
+			members, ok := plan.ReadMembers(v)
+			readable = readable && ok
+			ps[per] = Share{ps[per].Value, members}
+		}
+	}
+	return ps, readable
+}
+
+// Values are those that are not empty, sorted.
+func (ps Parts) Values() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(ps)), func(per string) bool { return ps[per].IsEmpty() })
+}
+
+// String is the parts as facts hold them, behind an amount.
+func (ps Parts) String() string {
+	var b strings.Builder
+	for _, per := range ps.Values() {
+		fmt.Fprintf(&b, "/%s/%s/%d", url.PathEscape(per), ps[per].Value, ps[per].Members)
+	}
+	return b.String()
+}
+
+func parseParts(text string) Parts {
+	var ps Parts
+	for fields := range slices.Chunk(strings.Split(text, "/"), 3) {
+		if len(fields) < 3 {
+			break
+		}
+		per, _ := url.PathUnescape(fields[0])
+		value, _ := decimal.Parse(fields[1])
+		if ps == nil {
+			ps = Parts{}
+		}
+		ps[per] = Share{value, ParseCount(fields[2])}
+	}
+	return ps
+}
+
+// add is the sum with others so many times, 1 or -1; false if no number holds a part of it.
+func (ps Parts) add(others Parts, times int64) (sum Parts, fits bool) {
+	if len(others) == 0 {
+		return ps, true
+	}
+	sum, fits = maps.Clone(ps), true
+	if sum == nil {
+		sum = Parts{}
+	}
+	for per, p := range others {
+		if times < 0 {
+			p.Value = p.Value.Neg()
+		}
+		value, err := sum[per].Value.Add(p.Value)
+		sum[per], fits = Share{value, sum[per].Members + times*p.Members}, fits && err == nil
+	}
+	return sum, fits
+}

@@ -1,0 +1,95 @@
+package aggregates
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// A rule with `per` adds up apart what its sources add under each value. All values of a target share its accumulators, so that one count of
+// operations is the version of the whole map (docs/adr/0030-all-values-of-a-target-share-a-row.md).
+
+// displayMap is what a target of a rule with `per` shows: absent for too many values.
+func (f *Form) displayMap(a audit.Amount) change.Value {
+	shown := mapOf(a.Parts)
+	if f.isCrowded(a) || f.hidesZero && len(shown.Map()) == 0 {
+		return change.Value{}
+	}
+	return shown
+}
+
+// isCrowded reports whether an aggregate has more values than a target shows.
+func (f *Form) isCrowded(a audit.Amount) bool {
+	return f.rule.HasPer() && len(mapOf(a.Parts).Map()) > rules.PerValuesMax
+}
+
+// mapOf has the sum of each value that some source has.
+func mapOf(parts audit.Parts) change.Value {
+	all := map[string]change.Value{}
+	for per, p := range parts {
+		if p.Members > 0 {
+			all[per] = change.Number(p.Value.String())
+		}
+	}
+	return change.Map(all)
+}
+
+// shownMap is a map as displays are compared: in the order of its values, each of which is escaped.
+func shownMap(v change.Value) string {
+	var all []string
+	for per, n := range v.Map() {
+		text := n.Kind().String()
+		if d, err := decimal.Parse(n.Text()); n.Kind() == change.KindNumber && err == nil {
+			text = d.String()
+		}
+		all = append(all, url.PathEscape(per)+": "+text)
+	}
+	slices.Sort(all)
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// summed says what an amount is, to people.
+func (f *Form) summed(a audit.Amount) string {
+	if f.rule.HasPer() {
+		return shownMap(mapOf(a.Parts))
+	}
+	return a.Value.String()
+}
+
+// tooMany says why an aggregate is listed among the parked records.
+func (f *Form) tooMany() *rules.ItemError {
+	return &rules.ItemError{Code: audit.PerTooMany, Reason: fmt.Sprintf(
+		"items have more than %d values of %s: %s is absent until there are fewer", rules.PerValuesMax, f.rule.Per.Ours, f.rule.Writes[0])}
+}
+
+// addParts adds the parts that an accumulator holds to those of the others; false if one of them is torn.
+func (t *Total) addParts(values map[string][]decimal.Decimal, row table.Row) bool {
+	parts, readable := audit.ReadParts(attributes.ItemFromTable(row))
+	if t.Parts == nil {
+		t.Parts = audit.Parts{}
+	}
+	for per, p := range parts {
+		values[per] = append(values[per], p.Value)
+		t.Parts[per] = audit.Share{Members: t.Parts[per].Members + p.Members}
+	}
+	return readable
+}
+
+// sumParts adds up the parts of all accumulators; false if no number holds a result.
+func (t *Total) sumParts(values map[string][]decimal.Decimal) bool {
+	fits := true
+	for per, all := range values {
+		value, err := decimal.Sum(all...)
+		t.Parts[per] = audit.Share{Value: value, Members: t.Parts[per].Members}
+		fits = fits && err == nil
+	}
+	return fits
+}

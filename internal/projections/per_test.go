@@ -1,0 +1,189 @@
+package projections
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+const reactionRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:     { key: { pk: "USER#${userId}", sk: "POST#${postId}" }, unique: postId }
+  Reaction: { key: { pk: "POST#${postId}", sk: "BY#${userId}" } }
+  Album:    { key: { pk: "ALBUM#${albumId}", sk: "METADATA" } }
+  Mood:     { key: { pk: "MOOD#${mood}", sk: "METADATA" }, derived: true }
+rules:
+  reactions: { count: Reaction, as: Post.reactions, by: postId, per: emoji }
+  weights:   { sum: weight, of: Reaction, as: Post.weights, by: postId, per: emoji, where: emoji != "boo", write_shards: 3, if_none: absent }
+  by-user:   { count: Reaction, as: Album.users, by: { albumId: album }, per: userId }
+  by-tag:    { count: Reaction, each: tags as tag, as: Album.tags, by: { albumId: album }, per: tag }
+  by-day:    { count: Reaction, as: Album.days, by: { albumId: album }, per: "at[0:2]" }
+  moods:     { sum: weight, of: Reaction, as: Mood.weights, by: { mood: mood }, per: emoji, write_shards: 2 }
+  mood-size: { count: Reaction, as: Mood.size, by: { mood: mood } }
+`
+
+var (
+	onePost = change.Key{Partition: "USER#u", Sort: "POST#p"}
+	album   = change.Key{Partition: "ALBUM#a", Sort: "METADATA"}
+	calm    = change.Key{Partition: "MOOD#calm", Sort: "METADATA"}
+)
+
+// mapped is a map of numbers, from "like=5".
+func mapped(entries ...string) change.Value {
+	all := map[string]change.Value{}
+	for _, e := range entries {
+		var per string
+		var n string
+		for i := range e {
+			if e[i] == '=' {
+				per, n = e[:i], e[i+1:]
+			}
+		}
+		all[per] = number(n)
+	}
+	return change.Map(all)
+}
+
+func (w *world) react(user string, with change.Item) {
+	it := change.Item{"pk": s("POST#p"), "sk": s("BY#" + user), "album": s("a"), "mood": s("calm")}
+	for name, v := range with {
+		it[name] = v
+	}
+	w.put(it)
+}
+
+func (w *world) perItems() {
+	w.put(change.Item{"pk": s(onePost.Partition), "sk": s(onePost.Sort)})
+	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+}
+
+func TestATargetShowsANumberForEachValue(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e := w.seeded()
+	w.expect(onePost, "reactions", mapped())
+	w.expect(onePost, "weights", change.Value{})
+	n := 0
+	for _, step := range []struct {
+		name string
+		do   func()
+		key  change.Key
+		attr string
+		want change.Value
+	}{
+		{"one value", func() { w.react("1", change.Item{"emoji": s("like"), "weight": number("2")}) }, onePost, "weights", mapped("like=2")},
+		{"again", func() { w.react("2", change.Item{"emoji": s("like"), "weight": number("0.5")}) }, onePost, "weights", mapped("like=2.5")},
+		{"another value", func() { w.react("3", change.Item{"emoji": s("a b%/é"), "weight": number("1")}) }, onePost, "reactions",
+			mapped("like=2", "a b%/é=1")},
+		{"a change of the value", func() { w.react("2", change.Item{"emoji": s("heart"), "weight": number("3")}) }, onePost, "weights",
+			mapped("like=2", "heart=3", "a b%/é=1")},
+		{"an empty value", func() { w.react("3", change.Item{"emoji": s("")}) }, onePost, "reactions", mapped("like=1", "heart=1")},
+		{"NULL", func() { w.react("2", change.Item{"emoji": change.Null()}) }, onePost, "reactions", mapped("like=1")},
+		{"a number", func() { w.react("2", change.Item{"emoji": number("5.0")}) }, onePost, "reactions", mapped("like=1", "5=1")},
+		{"the text of the number", func() { w.react("3", change.Item{"emoji": s("5")}) }, onePost, "reactions", mapped("like=1", "5=2")},
+		{"a condition", func() { w.react("3", change.Item{"emoji": change.Bool(true)}) }, onePost, "reactions", mapped("like=1", "5=1", "true=1")},
+		{"a list", func() { w.react("3", change.Item{"emoji": change.List(nil)}) }, onePost, "reactions", mapped("like=1", "5=1")},
+		{"a value of zero", func() { w.react("3", change.Item{"emoji": s("nil"), "weight": number("0")}) }, onePost, "weights",
+			mapped("like=2", "nil=0")},
+		{"where", func() { w.react("3", change.Item{"emoji": s("boo"), "weight": number("7")}) }, onePost, "weights", mapped("like=2")},
+		{"a variable of the key", func() {}, album, "users", mapped("1=1", "2=1", "3=1")},
+		{"elements", func() { w.react("3", change.Item{"emoji": s("x"), "tags": tagged("go", "db", "go")}) }, album, "tags", mapped("go=1", "db=1")},
+		{"more elements", func() { w.react("2", change.Item{"tags": tagged("go", "${}", "a b")}) }, album, "tags",
+			mapped("go=2", "db=1", "${}=1", "a b=1")},
+		{"an expression", func() { w.react("2", change.Item{"at": s("2026-11")}) }, album, "days", mapped("20=1")},
+		{"an expression of another type", func() { w.react("2", change.Item{"at": number("7")}) }, album, "days", mapped()},
+		{"a text that is too long", func() { w.react("2", change.Item{"emoji": s(strings.Repeat("x", 257))}) }, onePost, "reactions",
+			mapped("like=1", "x=1")},
+		{"a derived item", func() { w.react("2", change.Item{"emoji": s("x"), "weight": number("-1")}) }, calm, "weights", mapped("like=2", "x=-1")},
+		{"the application overwrites it", func() { w.update(onePost, change.Item{"reactions": mapped("like=9")}) }, onePost, "reactions",
+			mapped("like=1", "x=2")},
+		{"nothing is left", func() {
+			for _, user := range []string{"1", "2", "3"} {
+				w.delete(change.Key{Partition: "POST#p", Sort: "BY#" + user})
+			}
+		}, onePost, "reactions", mapped()},
+	} {
+		step.do()
+		n = w.drain(e, n)
+		w.expect(step.key, step.attr, step.want)
+		w.expectRight()
+		if t.Failed() {
+			t.Fatal("after ", step.name)
+		}
+	}
+	w.expect(onePost, "weights", change.Value{})
+}
+
+// listed are the codes of what is parked under a rule.
+func listed(t *testing.T, w *world, e *Engine, rule string) (codes []string) {
+	t.Helper()
+	parked, err := e.Parked(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parked {
+		if p.Rule == rule {
+			codes = append(codes, p.Code)
+		}
+	}
+	return codes
+}
+
+func TestTooManyValuesAreNotShown(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e, n := w.seeded(), 0
+	for _, step := range []struct {
+		tags   []string
+		shown  bool
+		parked []string
+	}{
+		{many(0, 100), true, nil},
+		{many(0, 101), false, []string{"per.too_many"}},
+		{many(100, 101), false, []string{"per.too_many"}},
+		{many(0, 200), false, []string{"per.too_many"}},
+		{many(0, 3), true, nil},
+		{many(50, 150), false, []string{"per.too_many"}},
+		{nil, true, nil},
+	} {
+		w.react("1", change.Item{"tags": tagged(step.tags...)})
+		n = w.drain(e, n)
+		w.expectRight()
+		if shown := w.get(album)["tags"]; (shown.Kind() == change.KindMap) != step.shown || step.shown && len(shown.Map()) != len(step.tags) {
+			t.Errorf("%d tags: the target shows %v", len(step.tags), shown)
+		}
+		if got := listed(t, w, e, "by-tag"); !slices.Equal(got, step.parked) {
+			t.Errorf("%d tags: parked are %v, want %v", len(step.tags), got, step.parked)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}
+
+// TestValuesThatNobodyHasAreRemoved has one source pass through many values.
+func TestValuesThatNobodyHasAreRemoved(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e, n := w.seeded(), 0
+	for i := range 40 {
+		w.react("1", change.Item{"emoji": s(fmt.Sprint("e", i)), "weight": number("2")})
+		w.react("2", change.Item{"emoji": s("stays"), "weight": number(fmt.Sprint(i))})
+		e.suffix = i // each batch adds under another write suffix
+		n = w.drain(e, n)
+		w.expectRight()
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	for _, row := range w.scan("app-dynamill") {
+		if strings.HasPrefix(row["pk"].Text(), "sum/") && len(row) > 2*(8+3)+8 {
+			t.Errorf("%s holds %d attributes", row["pk"].Text(), len(row))
+		}
+	}
+}
