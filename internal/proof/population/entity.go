@@ -15,6 +15,7 @@ const (
 	flag        // true or false
 	link        // names another item: it holds the values of a key variable or of a unique id
 	list        // holds several values: of a key variable or of a unique id, or numbers
+	apart       // a number for each of several values
 )
 
 // attribute is one that the items of an entity have, in the sketch of a rule file.

@@ -203,7 +203,11 @@ func (g *grammar) aggregate(kind string, source, target *entity, what, suffix st
 // total adds a rule that shows a total on a target.
 func (g *grammar) total(kind string, source, target *entity, what, suffix, by string) {
 	where := g.where(source, 35) // drawn before the attribute is there, or it could read what it writes
+	per := g.per(kind, source)
 	as := attribute{name: target.fresh(prefixed(source, suffix)), sort: number, derived: true}
+	if per != "" {
+		as.sort = apart
+	}
 	target.attributes = append(target.attributes, as)
 	shards := ""
 	if g.chance(35) {
@@ -213,7 +217,28 @@ func (g *grammar) total(kind string, source, target *entity, what, suffix, by st
 	if kind != "average" && g.chance(25) {
 		none = "if_none: absent"
 	}
-	g.add(kind, what, "as: "+target.name+"."+as.name, g.each, by, where, shards, none)
+	g.add(kind, what, "as: "+target.name+"."+as.name, g.each, by, per, where, shards, none)
+}
+
+// per = role, or the element of a list, or a variable of the source's key, or an expression: it draws nothing, so that all else of the file
+// stays.
+func (g *grammar) per(kind string, source *entity) string {
+	n := len(g.rules)
+	if kind == "average" || n%3 != 0 {
+		return ""
+	}
+	all := slices.DeleteFunc(source.readable(), severalValues)
+	if g.element.name != "" {
+		all = append(all, g.element, g.element)
+	}
+	for _, v := range source.variables {
+		all = append(all, attribute{name: v, sort: link})
+	}
+	of := all[(7*n+len(source.attributes))%len(all)]
+	if n%4 == 2 && isWord.MatchString(of.name) && (of.sort == text || of.sort == link && of.of != "") {
+		return "per: " + g.reworked(of.name)
+	}
+	return "per: " + inYAML(named(of.name))
 }
 
 // own = { set: { itsKey: '${pad(score, 3)}#${lower(name)}', itsTotal: = price * 2 }, of: Post, where: ... }.
@@ -241,10 +266,10 @@ func (g *grammar) own(e *entity) {
 func (g *grammar) worked(e *entity) (attribute, string) {
 	from := g.oneOf(e.readable())
 	as := attribute{name: e.fresh("own" + title(from.name)), derived: true}
-	single := slices.DeleteFunc(e.readable(), func(a attribute) bool { return a.sort == list })
+	single := slices.DeleteFunc(e.readable(), severalValues)
 	numbers := ofSort(e.attributes, number)
 	switch {
-	case from.sort == list || g.chance(30): // as it is
+	case severalValues(from) || g.chance(30): // as it is
 		as.sort, as.of = from.sort, from.of
 		return as, "${" + named(from.name) + "}"
 	case len(numbers) > 0 && g.chance(40):
@@ -403,7 +428,7 @@ func (g *grammar) condition(a attribute) string {
 		return a.name + g.pick(" > 1", " <= 2", " != 0", " == 1", " < 2.5")
 	case flag:
 		return g.pick(name, "!"+name, name+" != true")
-	case list:
+	case list, apart:
 		if g.element.name == "" && g.chance(10) { // an item without a list has no elements either
 			return "!has(" + name + ")"
 		}
@@ -426,7 +451,7 @@ func (g *grammar) someOf(e *entity, most int) []attribute {
 
 // rank puts what rules write, and lists, first.
 func rank(a attribute) int {
-	if a.derived || a.sort == list {
+	if a.derived || severalValues(a) {
 		return 0
 	}
 	return 1
@@ -435,6 +460,9 @@ func rank(a attribute) int {
 func (g *grammar) oneOf(attributes []attribute) attribute {
 	return attributes[g.r.IntN(len(attributes))]
 }
+
+// severalValues reports whether an attribute holds a list or a map.
+func severalValues(a attribute) bool { return a.sort == list || a.sort == apart }
 
 func ofSort(attributes []attribute, want sort) []attribute {
 	var found []attribute
