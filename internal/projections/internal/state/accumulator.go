@@ -41,7 +41,9 @@ func AccumulatorRow(key table.Key, read table.Row, a audit.Amount) table.Row {
 	return r
 }
 
-func number(d decimal.Decimal) ddb.AttributeValue { return attributes.ToTable(change.Number(d.String())) }
+func number(d decimal.Decimal) ddb.AttributeValue {
+	return attributes.ToTable(change.Number(d.String()))
+}
 
 // Listed is the attribute of one of an aggregate's accumulators that says that the aggregate is listed as one with too many values.
 const Listed = "listed"

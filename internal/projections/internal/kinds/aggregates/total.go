@@ -50,7 +50,8 @@ func totalKeys(g plan.GroupRef) []table.Key {
 
 // AddUp adds up the rows of an aggregate.
 func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
-	t, values, parts := Total{rows: rows}, []decimal.Decimal(nil), map[string][]decimal.Decimal{}
+	t, parts := Total{rows: rows}, map[string][]decimal.Decimal{}
+	var values []decimal.Decimal
 	for suffix := range g.Suffixes {
 		r, ok := rows[state.AccumulatorKey(g, suffix)]
 		if !ok {
