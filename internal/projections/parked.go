@@ -54,7 +54,7 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 }
 
 // RetryParked rederives the item. What was parked goes if the item is good now; otherwise it stays with its new reason. Records
-// that could not be read and contested targets stay. It returns ErrNotParked for an unknown id.
+// that could not be read stay, as do contested targets and those with too many values. It returns ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	p, err := e.FindParked(ctx, id)
 	if err != nil {
@@ -68,6 +68,9 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	}
 	if err := e.Rederive(ctx, []change.Key{p.Key}); err != nil {
 		return err
+	}
+	if p.Code == audit.PerTooMany {
+		return nil // the roll-up clears it, if there are few values
 	}
 	return e.host.Unpark(ctx, id, p.Parking)
 }

@@ -166,6 +166,36 @@ func TestTooManyValuesAreNotShown(t *testing.T) {
 	}
 }
 
+// TestRetryOfTooManyValuesKeepsWhatIsParked retries while there are too many, by key and by unique value.
+func TestRetryOfTooManyValuesKeepsWhatIsParked(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e := w.seeded()
+	for i := range 101 {
+		w.react(fmt.Sprint(i), change.Item{"emoji": s(fmt.Sprint("e", i)), "weight": number("1"), "tags": tagged(fmt.Sprint("t", i))})
+	}
+	n := w.drain(e, 0)
+	parked, err := e.Parked(w.ctx)
+	if err != nil || len(parked) != 5 {
+		t.Fatalf("%d are parked, %v", len(parked), err)
+	}
+	for _, p := range parked {
+		if p.Code != "per.too_many" || p.Key != onePost && p.Key != album && p.Key != calm {
+			t.Errorf("parked is %s of %s", p.Code, p.Key)
+		}
+		if err := e.RetryParked(w.ctx, p.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	w.expectRight()
+	w.delete(change.Key{Partition: "POST#p", Sort: "BY#7"})
+	w.drain(e, n)
+	w.expectRight()
+	if parked, err := e.Parked(w.ctx); err != nil || len(parked) != 0 {
+		t.Errorf("%d are parked, %v", len(parked), err)
+	}
+}
+
 // TestValuesThatNobodyHasAreRemoved has one source pass through many values.
 func TestValuesThatNobodyHasAreRemoved(t *testing.T) {
 	w := newWorld(t, reactionRules)
@@ -184,6 +214,66 @@ func TestValuesThatNobodyHasAreRemoved(t *testing.T) {
 	for _, row := range w.scan("app-dynamill") {
 		if strings.HasPrefix(row["pk"].Text(), "sum/") && len(row) > 2*(8+3)+8 {
 			t.Errorf("%s holds %d attributes", row["pk"].Text(), len(row))
+		}
+	}
+}
+
+func TestPriceOfValues(t *testing.T) {
+	rules, _, _ := strings.Cut(strings.Replace(reactionRules, ", derived: true", "", 1), "  weights:")
+	w := newWorld(t, rules)
+	w.perItems()
+	e, n := w.seeded(), 0
+	units := func(user, emoji string) float64 {
+		w.react(user, change.Item{"emoji": s(emoji)})
+		before := w.sim.Usage()
+		records := w.records()[n:]
+		if done, err := e.Process(w.ctx, records); err != nil || done != len(records) {
+			t.Fatal(done, err)
+		}
+		used := w.sim.Usage().Sub(before).WriteUnits
+		n = w.drain(e, n+len(records))
+		return used
+	}
+	for _, tt := range []struct {
+		values int
+		want   float64
+	}{{9, 2 + 2 + 1}, {39, 2 + 2 + 1}, {79, 2 + 4 + 1}, {97, 2 + 6 + 2}} {
+		i, want := tt.values, tt.want
+		for k := range i {
+			w.react(fmt.Sprint("first", k), change.Item{"emoji": s(fmt.Sprintf("emoji%03d", k))})
+		}
+		n = w.drain(e, n)
+		if got := units("last", fmt.Sprint("emoji", 100+i)); got != want {
+			t.Errorf("a change of a value among %d costs %v units, want %v", i+1, got, want)
+		}
+	}
+}
+
+// TestPerComesChangesAndGoes changes what a rule tells its sources apart by, there and back, with too many values in between.
+func TestPerComesChangesAndGoes(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	w.seeded()
+	for i := range 101 {
+		w.react(fmt.Sprint(i), change.Item{"emoji": s(fmt.Sprint("e", i%3)), "album": s("a"), "weight": number("1")})
+	}
+	w.drain(w.engineWith(reactionRules), 0)
+	for _, step := range []struct {
+		line string
+		want change.Value
+	}{
+		{"reactions: { count: Reaction, as: Post.reactions, by: postId }", number("101")},
+		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: userId }", change.Value{}},
+		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: emoji }", mapped("e0=34", "e1=34", "e2=33")},
+		{"reactions: { sum: weight, of: Reaction, as: Post.reactions, by: postId, per: emoji, if_none: absent }", mapped("e0=34", "e1=34", "e2=33")},
+		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: emoji, where: emoji == 'none' }", mapped()},
+	} {
+		e := w.changing(withRule(t, reactionRules, "reactions", step.line), nil)
+		w.replay(e)
+		w.expect(onePost, "reactions", step.want)
+		w.expectTrue()
+		if t.Failed() {
+			t.Fatal("after ", step.line)
 		}
 	}
 }

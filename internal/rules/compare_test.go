@@ -40,6 +40,8 @@ func TestRulesAreComparedInTheWordsOfTheFile(t *testing.T) {
 			"U#${userId} / PROFILE"}}},
 		"where":       {1, "ok == true", "ok", []rules.FieldChange{{"where", "ok == true", "ok"}}},
 		"no where":    {1, ", where: ok == true", "", []rules.FieldChange{{"where", "ok == true", ""}}},
+		"per":         {1, "Post.count", "Post.count, per: kind", []rules.FieldChange{{"per", "", "kind"}}},
+		"of per":      {2, "Post.score", "Post.score, per: 'at[0:7]'", []rules.FieldChange{{"per", "", "at[0:7]"}}},
 		"as":          {1, "Post.count", "Post.comments", []rules.FieldChange{{"as", "Post.count", "Post.comments"}}},
 		"what counts": {1, "count: Comment", "count: Copy", []rules.FieldChange{{"count", "Comment", "Copy"}}},
 		"kind":        {2, "sum: score, of: Comment", "count: Comment", []rules.FieldChange{{"kind", "sum", "count"}}},

@@ -63,6 +63,9 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	if n := d.values[traits.AttributesField]; n != nil {
 		d.Written = p.pairs(n, traits.AttributesField)
 	}
+	if n := d.values["per"]; n != nil && traits.hasKey("per") {
+		d.Per = p.nameOrExpression(n, "per")
+	}
 	d.Kind.Read(d)
 	for _, e := range traits.Expressions {
 		d.Expressions = append(d.Expressions, p.expression(d.values[e.Key], e.Key))
@@ -74,9 +77,6 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	}
 	if n := d.values["each"]; n != nil && traits.hasKey("each") {
 		d.Each = p.each(n)
-	}
-	if n := d.values["per"]; n != nil && traits.hasKey("per") {
-		d.Per = p.nameOrExpression(n, "per")
 	}
 	return d
 }
