@@ -16,6 +16,7 @@ const formerDraftsMax = 10
 var (
 	ruleLine    = regexp.MustCompile(`(?m)^  ([\w-]+):( *)\{ (\w+):.*\n`)
 	ifNone      = regexp.MustCompile(`, if_none: \w+`)
+	perField    = regexp.MustCompile(`, per: (?:"[^"]*"|[^,} ]+)`)
 	writeShards = regexp.MustCompile(`, write_shards: \d`)
 	whereField  = regexp.MustCompile(`, where: [^,\[\]{}]+`)
 	joinField   = regexp.MustCompile(`, (by|each): \w+`)
@@ -61,7 +62,7 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 	case x < 6 && aggregate:
 		return closing.ReplaceAllString(writeShards.ReplaceAllString(line, ""), fmt.Sprintf(", write_shards: %d }\n", 1+r.IntN(4)))
 	case x < 7 && aggregate && r.IntN(2) == 0:
-		return otherNone(kind, line)
+		return p.otherPer(r, name, kind, line)
 	case x < 8 && kind != "copy" && !strings.Contains(line, "where:"):
 		return added(fmt.Sprintf("where: has(%s)", p.slotName(r, name)))
 	case x < 8 && whereField.MatchString(line):
@@ -77,13 +78,24 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 	case aggregate && len(of.Traits().Expressions) == 1:
 		for _, other := range adders(p.Set.Kinds()) {
 			if other != kind {
-				return strings.Replace(ifNone.ReplaceAllString(line, ""), "{ "+kind+":", "{ "+other+":", 1)
+				return strings.Replace(perField.ReplaceAllString(ifNone.ReplaceAllString(line, ""), ""), "{ "+kind+":", "{ "+other+":", 1)
 			}
 		}
 	case !aggregate && asPair.MatchString(line):
 		return asPair.ReplaceAllString(line, " as ${1}Once")
 	}
 	return ""
+}
+
+// otherPer has the targets of a total show a number for each value if they did not, or one number if they did; or something else over nothing.
+func (p *Population) otherPer(r *rand.Rand, name, kind, line string) string {
+	switch has := perField.MatchString(line); {
+	case has && len(line)%2 == 0:
+		return perField.ReplaceAllString(line, "")
+	case !has && kind != "average" && len(line)%3 == 0:
+		return closing.ReplaceAllString(line, ", per: "+inYAML(named(p.slotName(r, name)))+" }\n")
+	}
+	return otherNone(kind, line)
 }
 
 // otherNone has the targets of a total show 0 if they did not, or not if they did.
