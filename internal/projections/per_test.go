@@ -265,7 +265,8 @@ func TestPerComesChangesAndGoes(t *testing.T) {
 		{"reactions: { count: Reaction, as: Post.reactions, by: postId }", number("101")},
 		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: userId }", change.Value{}},
 		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: emoji }", mapped("e0=34", "e1=34", "e2=33")},
-		{"reactions: { sum: weight, of: Reaction, as: Post.reactions, by: postId, per: emoji, if_none: absent }", mapped("e0=34", "e1=34", "e2=33")},
+		{"reactions: { sum: weight, of: Reaction, as: Post.reactions, by: postId, per: emoji, if_none: absent }",
+			mapped("e0=34", "e1=34", "e2=33")},
 		{"reactions: { count: Reaction, as: Post.reactions, by: postId, per: emoji, where: emoji == 'none' }", mapped()},
 	} {
 		e := w.changing(withRule(t, reactionRules, "reactions", step.line), nil)

@@ -51,6 +51,7 @@ const (
 	averageRules = `  likes:     { average: likes, of: Post, as: Site.likes, by: site }`
 	tagRule      = `  tag-index: { mirror: Post, each: tags as tag, as: TagPost, attributes: [title] }`
 	tagCountRule = `  tag-count: { count: Post, each: tags as tag, as: Tag.posts }`
+	perRule      = `  states:    { count: Post, as: Site.states, by: site, per: status }`
 	partsRule    = `  parts:     { average: part, of: Post, each: parts as part, as: Site.parts, by: site }`
 	dayRules     = `  posts:     { count: Post, as: Day.posts, by: day }
   day-likes: { average: likes, of: Post, as: Day.likes, by: day, write_shards: 2 }`
@@ -100,6 +101,9 @@ func prices() []price {
 		{"count: an element comes", tagCountRule, of50, key, tags(many(0, 51)), entryUnits + sumUnits + rollUpUnits},
 		{"count: one element goes, another comes", tagCountRule, of50, key, tags(many(1, 50)), entryUnits + 2*(sumUnits+rollUpUnits)},
 		{"count: an item of 50 elements comes", tagCountRule, of60, key, tags(many(0, 50)), entryUnits + 50*(sumUnits+rollUpUnits)},
+		{"per: a value comes", perRule, []change.Item{site, other()}, key, post(nil), entryUnits + sumUnits + rollUpUnits},
+		{"per: a value changes", perRule, []change.Item{site, post(nil)}, key, change.Item{"status": s("live")},
+			entryUnits + sumUnits + rollUpUnits},
 		{"average: an element comes", partsRule, []change.Item{site, post(change.Item{"parts": listOf(number("1"), number("2"))})}, key,
 			change.Item{"parts": listOf(number("1"), number("2"), number("6"))}, entryUnits + sumUnits + rollUpUnits},
 		{"derived: the item comes", dayRules, nil, key, liked("3"), entryUnits + 2*sumUnits + rollUpUnits + turnUnits},

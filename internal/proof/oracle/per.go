@@ -94,7 +94,8 @@ type crowd struct {
 	must bool // a target is there, which shows no map
 }
 
-// crowdedRows are the rows of groups with too many values. Of one without a target, or of which no number may hold a part, there may be a row.
+// crowdedRows are the rows of groups with too many values. Of a group without a target, or of which no number may hold a
+// part, there may be a row.
 func (a *audit) crowdedRows() map[change.Key]crowd {
 	values := map[string]map[[2]string]map[string]bool{} // by rule id; group and itself; value
 	for _, effects := range a.effects {

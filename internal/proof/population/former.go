@@ -87,7 +87,8 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 	return ""
 }
 
-// otherPer has the targets of a total show a number for each value if they did not, or one number if they did; or something else over nothing.
+// otherPer has the targets of a total show a number for each value if they did not, or one number if they did; or something
+// else over nothing.
 func (p *Population) otherPer(r *rand.Rand, name, kind, line string) string {
 	switch has := perField.MatchString(line); {
 	case has && len(line)%2 == 0:

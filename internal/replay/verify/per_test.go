@@ -36,13 +36,13 @@ func hostSample(day, time, host, cpu string) change.Item {
 	return it
 }
 
-// TestWrongMapIsFoundAndMended spoils the rows of maps and what shows them: of a day with three samples of two hosts, of one with 120 hosts, and of
-// one without samples.
+// TestWrongMapIsFoundAndMended spoils the rows of maps and what shows them: of a day with three samples of two hosts, of one
+// with 120 hosts, and of one without samples.
 func TestWrongMapIsFoundAndMended(t *testing.T) {
 	number, str := change.Number, change.String
 	cpu, many := "sum/"+oracle.RuleID("cpu")+"/DAY#3", "sum/"+oracle.RuleID("hosts")+"/DAY#2"
 	list := "values:" + oracle.RuleID("hosts") + "/DAY#2%2FMETADATA"
-	shown := func(entries map[string]change.Value) change.Value { return change.Map(entries) }
+	shown := change.Map
 	for name, s := range map[string]spoilt{
 		"another number": {app, "DAY#3", "METADATA", set("cpu", shown(map[string]change.Value{"a/b": number("1.5"), "z": number("7")}))},
 		"a value less":   {app, "DAY#3", "METADATA", set("cpu", shown(map[string]change.Value{"a/b": number("1.5")}))},

@@ -39,8 +39,8 @@ func (r run) tidied(ctx context.Context, g plan.GroupRef, t Total) (Total, error
 	return t, err
 }
 
-// tidyItem removes values that no source has any more from the accumulators of a derived item, and reads these again. One that expired
-// comes back with one more operation, so its accumulators are left alone.
+// tidyItem removes values that no source has any more from the accumulators of a derived item, and reads these again. An
+// item that expired comes back with one more operation, so its accumulators stay as they are.
 func (r run) tidyItem(ctx context.Context, it *derivedItem, rows *map[table.Key]table.Row) error {
 	s, again := addUpItem(it, *rows), false
 	for i, g := range it.parts() {
@@ -63,9 +63,9 @@ func (r run) tidyItem(ctx context.Context, it *derivedItem, rows *map[table.Key]
 	return err
 }
 
-// removeEmptyParts removes values that no source has any more, if there are many. What goes is as it was read, and adds up to nothing: the sum
-// stays the same. It counts as an operation, because a reader could see one accumulator before it and another after it; the caller shows the sum
-// that follows.
+// removeEmptyParts removes values that no source has any more, if there are many. What goes is as it was read, and adds up
+// to nothing: the sum stays the same. It counts as an operation, because a reader could see one accumulator before it and
+// another after it. The caller shows the sum that follows.
 func (r run) removeEmptyParts(ctx context.Context, g plan.GroupRef, t Total) (bool, error) {
 	if len(t.Parts) <= emptyPartsMax || t.Err != nil {
 		return false, nil
@@ -104,8 +104,9 @@ func (r run) removeEmptyParts(ctx context.Context, g plan.GroupRef, t Total) (bo
 	return err == nil, err
 }
 
-// updateCrowdedList lists an aggregate among the parked records if it has too many values, or takes it off the list. One transaction does so,
-// and checks that every accumulator has the operations that were read: if one has more, the worker that counted them updates the list.
+// updateCrowdedList lists an aggregate among the parked records if it has too many values, or takes it off the list. One
+// transaction does so, and checks that every accumulator has the operations that were read: if one has more, the worker that
+// counted them updates the list.
 func (r run) updateCrowdedList(ctx context.Context, g plan.GroupRef, t Total) error {
 	crowded := Of(g.Rule).isCrowded(t.Amount)
 	if crowded == t.listed || t.Err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// A rule with `per` adds up apart what its sources add under each value. All values of a target share its accumulators, so that one count of
-// operations is the version of the whole map (docs/adr/0030-all-values-of-a-target-share-a-row.md).
+// A rule with `per` adds up apart what its sources add under each value. All values of a target share its accumulators, so
+// that one count of operations is the version of the whole map (docs/adr/0030-all-values-of-a-target-share-a-row.md).
 
 // displayMap is what a target of a rule with `per` shows: absent for too many values.
 func (f *Form) displayMap(a audit.Amount) change.Value {
