@@ -340,7 +340,8 @@ func (r run) itemGone(it *derivedItem) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	condition := r.asRead(it, c)
 	return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &r.Tables.Table, Key: r.Tables.ItemKey(it.key),
-		ConditionExpression: &condition, ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values, ReturnValuesOnConditionCheckFailure: table.AllOld}}
+		ConditionExpression: &condition, ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+		ReturnValuesOnConditionCheckFailure: table.AllOld}}
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.
