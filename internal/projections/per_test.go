@@ -278,3 +278,28 @@ func TestPerComesChangesAndGoes(t *testing.T) {
 		}
 	}
 }
+
+// TestAFullAccumulatorIsListed leaves no room in an accumulator for the mark of the list.
+func TestAFullAccumulatorIsListed(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e := w.seeded()
+	w.react("1", change.Item{"tags": tagged(many(0, 100)...)})
+	n := w.drain(e, 0)
+	for _, row := range w.scan("app-dynamill") {
+		if _, has := row["v/t001"]; has {
+			size := len("filling") + 120 // of what the last value takes
+			for name, v := range row {
+				size += len(name) + v.Size()
+			}
+			row["filling"] = s(strings.Repeat("x", 400<<10-size+100))
+			w.putState(row)
+		}
+	}
+	w.react("1", change.Item{"tags": tagged(many(0, 101)...)})
+	w.drain(e, n)
+	w.expect(album, "tags", change.Value{})
+	if got := listed(t, w, e, "by-tag"); !slices.Equal(got, []string{"per.too_many"}) {
+		t.Errorf("parked are %v", got)
+	}
+}

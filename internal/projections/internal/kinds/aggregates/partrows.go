@@ -125,13 +125,13 @@ func (r run) updateCrowdedList(ctx context.Context, g plan.GroupRef, t Total) er
 		}
 		list = r.Tables.PutPart(p.Row(), "", table.NewExpression())
 	}
-	items, noted := []ddb.TransactWriteItem{list}, false
+	items, noted := []ddb.TransactWriteItem{list}, 0
 	for _, key := range accumulators(nil, g) {
 		row, c := t.rows[key], table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "ops")) // absent: no operation was ever counted there
 		switch {
-		case crowded && row != nil && !noted:
-			noted = true
+		case crowded && row != nil && noted == 0:
+			noted = len(items)
 			update := c.Format("SET %n = %v", state.Listed, &ddb.AttributeValueMemberBOOL{Value: true})
 			items = append(items, r.Tables.UpdatePart(key, update, condition, c))
 		case row[state.Listed] != nil:
@@ -140,7 +140,13 @@ func (r run) updateCrowdedList(ctx context.Context, g plan.GroupRef, t Total) er
 			items = append(items, r.Tables.CheckPart(key, condition, c))
 		}
 	}
-	err := r.Tables.Transact(ctx, "listing "+g.Group+" for its number of values", []string{g.ID}, items)
+	doing := "listing " + g.Group + " for its number of values"
+	err := r.Tables.Transact(ctx, doing, []string{g.ID}, items)
+	if noted > 0 && table.Refusal(err) != "" { // the accumulator is full: it has no room for one attribute more
+		key, c := accumulators(nil, g)[noted-1], table.NewExpression()
+		items[noted] = r.Tables.CheckPart(key, table.Whole(c.SameAs(t.rows[key], "ops")), c)
+		err = r.Tables.Transact(ctx, doing, []string{g.ID}, items)
+	}
 	if table.LostRace(err) {
 		return nil
 	}
