@@ -282,3 +282,23 @@ func TestDerivedItemOfManyRules(t *testing.T) {
 	w.expect(tagA, "posts19", number("8"))
 	w.expectRight()
 }
+
+// TestADerivedItemShowsTheOtherTotalsBesideOneThatNoNumberHolds has likes that add up to more than 38 digits.
+func TestADerivedItemShowsTheOtherTotalsBesideOneThatNoNumberHolds(t *testing.T) {
+	totals, _, _ := strings.Cut(tagRules, "  mean:")
+	w := newWorld(t, totals)
+	e := w.seeded()
+	w.put(taggedPost("p1", "a", number("99999999999999999999999999999999999999")))
+	n := w.drain(e, 0)
+	w.put(taggedPost("p2", "a", number("0.5")))
+	n = w.drain(e, n)
+	w.expect(tagA, "posts", number("2"))
+	parked, err := e.Parked(w.ctx)
+	if err != nil || len(parked) == 0 {
+		t.Fatalf("parked: %v, %v", parked, err)
+	}
+	w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"})
+	w.drain(e, n)
+	w.expect(tagA, "posts", number("1"))
+	w.expect(tagA, "likes", number("0.5"))
+}

@@ -155,13 +155,8 @@ func (r run) settle(ctx context.Context, to target.Sender, it *derivedItem, rows
 	fresh, allowed := false, it.contested == nil // fresh: the item was read with the rows that are known
 	return table.Contend(ctx, "deriving "+it.key.String(), func() (table.Round, error) {
 		s := addUpItem(it, rows)
-		for i, t := range s.totals {
-			if t.Err != nil {
-				return table.Finished, r.ParkID(ctx, it.live[i].ID, it.key, change.Position{}, t.Err)
-			}
-			if err := r.updateCrowdedList(ctx, it.parts()[i], t); err != nil {
-				return table.Finished, err
-			}
+		if err := r.noteTotals(ctx, it, s); err != nil {
+			return table.Finished, err
 		}
 		if it.known && (fresh || !it.forced || it.seen == nil && s.members <= 0) && r.isRight(it, s, it.seen) {
 			return table.Finished, nil
@@ -190,6 +185,23 @@ func (r run) settle(ctx context.Context, to target.Sender, it *derivedItem, rows
 	})
 }
 
+// noteTotals parks the rules whose total no number holds, and lists those with too many values. The attributes of the former stay as they
+// are, and the others are shown.
+func (r run) noteTotals(ctx context.Context, it *derivedItem, s settlement) error {
+	for i, g := range it.parts() {
+		var err error
+		if t := s.totals[i]; t.Err != nil {
+			err = r.ParkID(ctx, g.ID, it.key, change.Position{}, t.Err)
+		} else {
+			err = r.updateCrowdedList(ctx, g, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func isWholeItem(it *derivedItem, img change.Image) bool {
 	return plan.IsMade(it.key, img) && it.entity.Is(img)
 }
@@ -203,6 +215,9 @@ func (r run) isRight(it *derivedItem, s settlement, img change.Image) bool {
 		return false
 	}
 	for i, g := range it.parts() {
+		if s.totals[i].Err != nil {
+			continue
+		}
 		v, shown := r.shownVersion(g, it.key, img, Of(g.Rule).display(s.totals[i].Amount))
 		if !shown || v.UnderEpoch(r.Planner.Epoch) != r.versionOf(s.totals[i]) {
 			return false
@@ -230,6 +245,9 @@ func (r run) content(it *derivedItem, s settlement) map[string]change.Value {
 	}
 	values, stamps := r.stamps(it, s)
 	for i, b := range it.live {
+		if s.totals[i].Err != nil {
+			continue
+		}
 		content[b.Rule.Writes[0]], content[b.Stamp] = values[i], change.String(stamps[i].String())
 	}
 	if it.entity.Expire > 0 {
@@ -248,6 +266,9 @@ func (r run) itemWrite(it *derivedItem, s settlement) *target.Write {
 		w.Condition += w.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
 	}
 	for i, b := range it.live {
+		if s.totals[i].Err != nil {
+			continue
+		}
 		w.Condition += " AND " + target.UnstampedOr(w.Expression, b.Stamp, stamps[i])
 	}
 	return w
