@@ -32,6 +32,9 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 		WriteUnits: table.WriteUnitsMin}
 	if sus.Kind == drift.Position {
 		reading.Torn, f.Expected = audit.TornPosition(r), "a position"
+		if _, counted := r["changes"]; counted {
+			f.Expected, f.Found = "a count of changes", audit.Text(r["changes"])
+		}
 	} else if r != nil {
 		reading.Torn, f.Expected, f.Found = audit.TornTask(e.Planner, r), "a task that can be worked off", audit.Text(change.Map(r))
 	}

@@ -19,7 +19,10 @@ const tagRefer = 'r'
 // Facts implements audit.Family.
 func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if parent, ok := parentItself(b, s); ok {
-		data := s.Key.String() + "\x00" + change.Digest(Of(b.Rule).Given(s.Image)...)
+		data := change.Digest(Of(b.Rule).Given(s.Image)...)
+		if b.Rule.ByUnique {
+			data += "\x00" + s.Key.String() // of several the first gives the copies
+		}
 		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, parent.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
@@ -86,7 +89,8 @@ type family struct {
 	binding  *plan.Binding
 	want     string // what the parent gives
 	known    bool
-	parent   string // the item that is the parent; "" if there is none. Of several that are known by one value it is the first
+	exists   bool   // the parent
+	parent   string // of those that are known by a unique value: the item that is the first of several, if there is one
 	child    audit.Part
 	refers   bool  // the child's reference row is there
 	children int64 // that refer to the parent
@@ -95,8 +99,8 @@ type family struct {
 // Add implements audit.Case.
 func (c *family) Add(f drift.Fact) {
 	if f.Tag == audit.TagWant {
-		if item, want, _ := strings.Cut(f.Data, "\x00"); !c.known || item < c.parent {
-			c.known, c.parent, c.want = true, item, want
+		if want, item, _ := strings.Cut(f.Data, "\x00"); !c.known || item < c.parent {
+			c.known, c.exists, c.parent, c.want = true, true, item, want
 		}
 		return
 	}
@@ -136,5 +140,5 @@ func (c *family) endChild() {
 // End implements audit.Case.
 func (c *family) End() {
 	c.endChild()
-	c.Pointed(nameOf(c.binding, c.Key()), c.children, c.parent != "")
+	c.Pointed(nameOf(c.binding, c.Key()), c.children, c.exists)
 }

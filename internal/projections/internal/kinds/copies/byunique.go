@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -41,35 +42,48 @@ var _ host.Grouper = kind{}
 
 // RollUp implements host.Grouper: it fills the children of values whose locator changed, or that changed themselves.
 func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
-	w, errs, asked := run{r}, make([]error, len(groups)), &plan.PartOf[Changes](pl).Values
-	for i, g := range groups {
-		if asked.Of(g) != nil || len(pl.Rollups.Of(g).Relocated) > 0 {
-			errs[i] = w.fillValue(ctx, g)
+	w, asked := run{r}, &plan.PartOf[Changes](pl).Values
+	return w.Tables.Every(ctx, len(groups), func(ctx context.Context, i int) error {
+		if g := groups[i]; asked.Of(g) != nil || len(pl.Rollups.Of(g).Relocated) > 0 {
+			return w.fillValue(ctx, g)
 		}
-	}
-	return errs
+		return nil
+	})
 }
 
 // fillValue fills the children of a value anew. The count is raised before their references are looked up, so that a child that read an
 // earlier parent is written once more, even if it holds the right values by then: a worker that slept may be about to write others.
 func (w run) fillValue(ctx context.Context, g plan.GroupRef) error {
-	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{state.LocatorKey(g.Locator, g.Group)})
+	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
+	located, counted := state.LocatorKey(g.Locator, g.Group), state.ParentKey(id.Binding, id.Key)
+	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{located, counted})
 	if err != nil {
 		return err
 	}
 	contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
-	locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
-	if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
+	if err := w.UpdateContentionList(ctx, contested, state.ReadSet(rows[located], true)); err != nil {
 		return err
 	}
-	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
-	c := table.NewExpression()
-	update := c.Format("ADD %n %v REMOVE %n", "changes", table.Number(1), "ttl")
-	doing := "raising the count of " + g.Group
-	if _, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), update, "", c); err != nil {
+	if err := w.raiseCount(ctx, id, rows[counted]); err != nil {
 		return err
 	}
 	return w.refillChildren(ctx, id, true)
+}
+
+// raiseCount raises a value's count of changes. If there is none, because the row expired or another program wrote over it, the count goes
+// on from the time in seconds: children may carry the former one, and no count is raised once a second for long.
+func (w run) raiseCount(ctx context.Context, id plan.ItemRule, row table.Row) error {
+	const name = "changes"
+	c, condition := table.NewExpression(), ""
+	now := table.Number(w.Now().Unix())
+	update := c.Format("SET %n = if_not_exists(%n, %v) + %v REMOVE %n", name, name, now, table.Number(1), "ttl")
+	if audit.TornPosition(attributes.ItemFromTable(row)) {
+		c = table.NewExpression()
+		update, condition = c.Format("SET %n = %v REMOVE %n", name, now, "ttl"), table.Whole(c.SameAs(row, name))
+	}
+	_, err := w.Tables.UpdateState(ctx, id.ID, "raising the count of "+nameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key), update,
+		condition, c)
+	return err
 }
 
 // readParents reads parents as they are now. One that is not there, or not of the parents' entity, is missing.

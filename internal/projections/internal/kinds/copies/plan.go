@@ -196,7 +196,7 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 		case !f.refers:
 			tell("refers to no parent", "take "+writes+" off")
 		default:
-			tell("refers to "+f.parent.String(), "set "+writes+" from it")
+			tell("refers to "+nameOf(b, f.parent), "set "+writes+" from it")
 		}
 	}
 }

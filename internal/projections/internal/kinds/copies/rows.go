@@ -49,9 +49,9 @@ func (kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (
 
 func referenceWords(b *plan.Binding, parent change.Key, r table.Row) string {
 	if r == nil {
-		return "there is none at its parent " + parent.String()
+		return "there is none at its parent " + nameOf(b, parent)
 	}
-	return "takes its copies from " + parent.String() + seenWords(b, r)
+	return "takes its copies from " + nameOf(b, parent) + seenWords(b, r)
 }
 
 // seenWords tell as of which version a row is.
@@ -80,7 +80,7 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 				return ""
 			}
 			t, _ := state.ReadTask(x.Reader, x.Planner, r)
-			return taskWords(t, what+" "+parent.String())
+			return taskWords(t, what+" "+nameOf(b, parent))
 		}}
 	}
 	return []explaining.Row{position, task(false, "writes the remaining children of"), task(true, "fills again the children of")}

@@ -42,7 +42,7 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if err != nil {
 		return err
 	}
-	if at != t.At {
+	if at != t.At && !t.Parent.Rule.ByUnique {
 		return w.EndTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
