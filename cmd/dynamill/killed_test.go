@@ -73,7 +73,7 @@ func TestKilledAndFrozenAtAnyMomentItComesOutTrue(t *testing.T) {
 	populations := []*population.Population{written[social]}
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range drawnEach {
-		populations = append(populations, population.Draw(random, projections.Kinds))
+		populations = append(populations, population.DrawForLocal(random, projections.Kinds))
 	}
 	for i, p := range populations {
 		t.Run(fmt.Sprintf("%d %s", i, p.Name), func(t *testing.T) {

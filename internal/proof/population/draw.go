@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,6 +38,22 @@ func Draw(r *rand.Rand, kinds []rules.Kind) *Population {
 		}
 	}
 	panic(fmt.Sprintf("population: none of %d drafts of a rule file was accepted", draftsMax))
+}
+
+// DrawForLocal draws a population for DynamoDB Local, of which no rule shows an empty map. Its streams give an empty map without a type,
+// and the AWS SDK for Go then takes the value of another attribute in its place.
+func DrawForLocal(r *rand.Rand, kinds []rules.Kind) *Population {
+	for {
+		p := Draw(r, kinds)
+		if !slices.ContainsFunc(p.Set.Rules, showsEmptyMaps) {
+			return p
+		}
+	}
+}
+
+// showsEmptyMaps reports whether a rule shows {} over nothing.
+func showsEmptyMaps(rule *rules.Rule) bool {
+	return rule.HasPer() && !slices.Contains(rule.Form.Says(), rules.Said{Key: "if_none", Text: "absent"})
 }
 
 // examples is how many of the written populations are those of examples.

@@ -56,7 +56,7 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 		t.Run(fmt.Sprintf("%d lanes %d", n, lanes), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, n))
-			p := population.Draw(random, projections.Kinds)
+			p := population.DrawForLocal(random, projections.Kinds)
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("DYNAMILL_SEED=%d, history %d has the rules\n%s", seed, n, p.File)
