@@ -199,7 +199,9 @@ func TestALostCountGoesOnAboveTheFormerOne(t *testing.T) {
 	if _, err := w.sim.DeleteItem(w.ctx, &dynamodb.DeleteItemInput{TableName: new("app-dynamill"), Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	stamp := func() string { return w.get(change.Key{Partition: "POST#p", Sort: "COMMENT#0000"})[stampOf("author")].Text() }
+	stamp := func() string {
+		return w.get(change.Key{Partition: "POST#p", Sort: "COMMENT#0000"})[stampOf("author")].Text()
+	}
 	before := stamp()
 	e.host.Now = func() time.Time { return time.Now().Add(9 * 24 * time.Hour) }
 	w.putUser("u1", "ann", "Bob")
