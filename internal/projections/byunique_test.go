@@ -86,26 +86,37 @@ func TestTwoItemsWithOneUniqueValueAreListedForCopies(t *testing.T) {
 	}
 }
 
-func TestTheRestOfManyChildrenOfAUniqueValueIsATask(t *testing.T) {
-	w := newWorld(t, handleRules)
-	e := w.seeded()
+// renamedInPart is a world in which the rest of many children of a renamed parent is a task.
+func renamedInPart(t *testing.T) (w *world, e *Engine, at int) {
+	w = newWorld(t, handleRules)
+	e = w.seeded()
 	e.host.FanOutMax = 10
 	w.putUser("u1", "ann", "Ann")
 	w.putComments("ann", 35)
-	at := w.drain(e, 0)
+	at = w.drain(e, 0)
 	w.putUser("u1", "ann", "Anna")
-	at = w.drain(e, at)
+	return w, e, w.drain(e, at)
+}
+
+// endTasks works off what is left as tasks, and the records of that.
+func (w *world) endTasks(e *Engine, at int) {
+	w.t.Helper()
+	for range 10 {
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.drain(e, at)
+}
+
+func TestTheRestOfManyChildrenOfAUniqueValueIsATask(t *testing.T) {
+	w, e, at := renamedInPart(t)
 	if _, err := e.WorkTasks(w.ctx); err != nil { // one piece or more of them
 		t.Fatal(err)
 	}
 	w.putUser("u0", "ann", "Annette") // a later change looks at every child itself
 	at = w.drain(e, at)
-	for range 10 {
-		if _, err := e.WorkTasks(w.ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.drain(e, at)
+	w.endTasks(e, at)
 	w.expectAuthors("Annette")
 	for _, row := range w.scan("app-dynamill") {
 		if row["pk"].Text() == "tasks" {
@@ -149,23 +160,11 @@ func (w *world) countRow() change.Item {
 
 // TestTheRestOfManyChildrenIsFilledAlthoughTheCountWasRaised has a worker that raised the count for a record that came twice, and crashed.
 func TestTheRestOfManyChildrenIsFilledAlthoughTheCountWasRaised(t *testing.T) {
-	w := newWorld(t, handleRules)
-	e := w.seeded()
-	e.host.FanOutMax = 10
-	w.putUser("u1", "ann", "Ann")
-	w.putComments("ann", 35)
-	at := w.drain(e, 0)
-	w.putUser("u1", "ann", "Anna")
-	at = w.drain(e, at)
+	w, e, at := renamedInPart(t)
 	row := w.countRow()
 	row["changes"] = change.Number("9999999999")
 	w.putState(row)
-	for range 10 {
-		if _, err := e.WorkTasks(w.ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.drain(e, at)
+	w.endTasks(e, at)
 	w.expectAuthors("Anna")
 }
 
