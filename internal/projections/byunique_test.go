@@ -146,6 +146,31 @@ func TestACopyByUniqueCostsOneWriteUnitAChild(t *testing.T) {
 	w.expectAuthors("Anna")
 }
 
+// TestAnotherUniqueValueCostsWhatCheckSays has a parent without children: 2 units for its entry and for the locator of each value, 1 for
+// the count of each value, and 1 for the entry's mark that both are done.
+func TestAnotherUniqueValueCostsWhatCheckSays(t *testing.T) {
+	w := newWorld(t, handleRules)
+	e := w.seeded()
+	w.putUser("u1", "ann", "Ann")
+	at := w.drain(e, 0)
+	w.putUser("u1", "anna", "Ann")
+	before := w.sim.Usage()
+	w.drain(e, at)
+	said := loadRules(t, handleRules).Rules[0].Form.Cost().Text
+	if used := w.sim.Usage().Sub(before).WriteUnits; used != 9 || !strings.HasSuffix(said, " + 1 WU per User that changes, 9 WU if its handle does") {
+		t.Errorf("%.2f write units; check says %q", used, said)
+	}
+}
+
+func TestARecordIsExplainedByTheValuesThatItChanges(t *testing.T) {
+	user := func(handle, name string) change.Item { return change.Item{"handle": s(handle), "name": s(name)} }
+	expectEffects(t, handleRules, change.Record{Key: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Old: user("ann", "A"), New: user("bea", "A")},
+		"author: the User found as ann changed", "author: the User found as bea changed",
+		"unique User: asks for being found as bea", "unique User: takes back being found as ann")
+	expectEffects(t, handleRules, change.Record{Key: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Old: user("ann", "A"), New: user("ann", "B")},
+		"author: the User found as ann changed")
+}
+
 // countRow is the row that holds the count of changes of a value.
 func (w *world) countRow() change.Item {
 	w.t.Helper()

@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,20 +227,21 @@ func TestEachComesAndGoesWithTheRules(t *testing.T) {
 }
 
 func TestARecordIsExplainedElementByElement(t *testing.T) {
-	set := loadRules(t, elementRules)
-	rec := change.Record{
+	expectEffects(t, elementRules, change.Record{
 		Key: change.Key{Partition: "POST#p1", Sort: "METADATA"},
 		Old: change.Item{"tags": tagged("go", "db"), "title": s("T")}, New: change.Item{"tags": tagged("db", "ai"), "title": s("T")},
-	}
+	}, "tag-count: asks for 1 in TAG#ai/METADATA", "tag-count: takes back 1 in TAG#go/METADATA",
+		"tag-index: asks for mirror item TAG#ai/POST#p1", "tag-index: takes back mirror item TAG#go/POST#p1")
+}
+
+// expectEffects checks how a record is explained: the rules and what the record changes under them.
+func expectEffects(t *testing.T, ruleFile string, rec change.Record, want ...string) {
+	t.Helper()
 	var got []string
-	for _, line := range Explain(set, rec).Lines {
+	for _, line := range Explain(loadRules(t, ruleFile), rec).Lines {
 		got = append(got, line.Rule+": "+line.Effect)
 	}
-	want := []string{
-		"tag-count: asks for 1 in TAG#ai/METADATA", "tag-count: takes back 1 in TAG#go/METADATA",
-		"tag-index: asks for mirror item TAG#ai/POST#p1", "tag-index: takes back mirror item TAG#go/POST#p1",
-	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if !slices.Equal(got, want) {
 		t.Errorf("explained as\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

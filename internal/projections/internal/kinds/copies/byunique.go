@@ -2,6 +2,7 @@ package copies
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
@@ -36,6 +37,25 @@ func askValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Imag
 		pl.Rollups.OrPut(g, plan.Rollup{First: index})
 		plan.PartOf[Changes](pl).Values.OrPut(g, struct{}{})
 	}
+}
+
+// changedValues are those whose children a plan fills anew, because their parent changed or is another item now; sorted.
+func changedValues(pl *plan.Changes, b *plan.Binding) (values []string) {
+	for g := range pl.Rollups.All() {
+		if g.Binding == b {
+			values = append(values, g.Group)
+		}
+	}
+	if b.Rule.ByUnique {
+		located := plan.EffectKey{ID: plan.LocatorID(b.Locator)}
+		for _, mv := range pl.Moves.All() {
+			if former, now := mv.Old[located].Group, mv.New[located].Group; former != now {
+				values = append(values, former, now)
+			}
+		}
+	}
+	slices.Sort(values)
+	return slices.DeleteFunc(slices.Compact(values), func(value string) bool { return value == "" })
 }
 
 var _ host.Grouper = kind{}

@@ -111,6 +111,9 @@ func (f *Form) Cost() rules.Cost {
 	if !f.rule.Collection {
 		c.Text += " + 1 WU per child that comes, goes or changes its parent"
 	}
+	if f.rule.ByUnique {
+		c.Text += fmt.Sprintf(" + 1 WU per %s that changes, 9 WU if its %s does", f.rule.Source.Name, f.rule.Source.Unique)
+	}
 	return c
 }
 

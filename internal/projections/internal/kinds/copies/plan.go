@@ -171,10 +171,8 @@ func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
 	asked := plan.PartOf[Changes](pl)
 	writes := plan.Listed(b.Rule.Writes)
-	for g := range pl.Rollups.All() {
-		if g.Binding == b {
-			tell("what is known by "+g.Group+" changed", "set "+writes+" on every "+b.Rule.Target.Name+" that names it")
-		}
+	for _, value := range changedValues(pl, b) {
+		tell("the "+b.Rule.Source.Name+" found as "+value+" changed", "set "+writes+" on every "+b.Rule.Target.Name+" that names it")
 	}
 	for id, f := range asked.FanOuts.All() {
 		if id.Binding != b {
