@@ -3,6 +3,8 @@ package expr
 import (
 	"strings"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
@@ -87,4 +89,139 @@ func nearest(name string) *function {
 		}
 	}
 	return best
+}
+
+// call parses the arguments of a function, or of a method if there is a
+// subject, from behind the parenthesis; the whole call begins at start.
+func (p *parser) call(name, open token, subject node, start int) node {
+	f := p.function(name, subject != nil)
+	if subject != nil {
+		p.subject(f, subject)
+	}
+	var arguments []node
+	for more := p.peek().kind != ")"; more; _, more = p.take(",") {
+		arguments = append(arguments, p.or())
+	}
+	p.expect(")", open)
+	place := p.since(start)
+	if p.err != nil || len(arguments) != f.arguments {
+		takes := "one argument"
+		if f.arguments == 2 {
+			takes = "two arguments"
+		}
+		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes %s, not %d", name.text, takes, len(arguments))
+	}
+	argument := arguments[0]
+	switch f.name {
+	case "has":
+		if !isPath(argument) {
+			p.mistype(argument, "write has(a), has(a.b) or has(a[0])", "has needs an attribute or a part of one")
+		}
+	case "size":
+		p.want(argument, "size", "a string, list, map or set", String, List)
+	case "pad":
+		p.want(argument, "pad", "a number", Number)
+		p.width(arguments[1])
+	default:
+		p.want(argument, f.name, "a string", String)
+	}
+	return &call{base{place, f.gives}, f, subject, arguments}
+}
+
+// width checks the second argument of pad.
+func (p *parser) width(n node) {
+	p.want(n, "pad", "a number as its width", Number)
+	if l, ok := n.(*literal); ok && l.typ == Number && !isWidth(l.value) {
+		p.mistype(n, "", "a width is "+widthText)
+	}
+}
+
+// subject checks what stands before a method.
+func (p *parser) subject(f *function, subject node) {
+	hint, got := "", subject.static()
+	if got == List && f.name == "contains" {
+		hint = "write x in list"
+	}
+	if got != Any && got != String {
+		p.mistype(subject, hint, "%s needs a string before it, this is %s", f.name, got)
+	}
+}
+
+// call works out what a function or a method gives.
+func (m *machine) call(n *call) value {
+	first := n.arguments[0]
+	switch {
+	case n.function.name == "has":
+		return truthValue(!m.reach(first).missing())
+	case n.function.method != nil:
+		return truthValue(m.method(n, m.eval(n.subject), m.eval(first)))
+	}
+	v := m.eval(first)
+	switch {
+	case n.function.name == "pad":
+		return m.pad(n, v, m.eval(n.arguments[1]))
+	case v.missing():
+		return value{}
+	case n.function.ofText != nil:
+		return m.ofText(n, v)
+	}
+	size, ok := v.size()
+	if !ok {
+		return m.unfit(first.place(), v, "size", "a string, list, map or set")
+	}
+	return numberValue(decimal.New(int64(size)))
+}
+
+// ofText makes a string of a string.
+func (m *machine) ofText(n *call, v value) value {
+	if v.Kind() != change.KindString {
+		return m.unfit(n.arguments[0].place(), v, n.function.name, "a string")
+	}
+	text := n.function.ofText(v.Text())
+	if len(text) > StringBytesMax { // some letters are longer in the other case
+		return m.fail(CodeValueSize, "%s is longer than %d bytes", m.text(n.span), StringBytesMax)
+	}
+	return wrap(change.String(text))
+}
+
+const widthText = "a whole number from 1 to 38"
+
+func isWidth(v value) bool {
+	width, ok := v.position()
+	return ok && width >= 1 && width <= PadWidthMax
+}
+
+// pad writes a number with zeros before it, so that texts of one width sort like their numbers.
+func (m *machine) pad(n *call, v, width value) value {
+	if v.missing() || width.missing() {
+		return value{}
+	}
+	number := m.number(v, n.arguments[0].place(), "pad")
+	if m.err == nil && !isWidth(width) {
+		m.unfit(n.arguments[1].place(), width, "pad", "as its width "+widthText)
+	}
+	if m.err != nil {
+		return value{}
+	}
+	if !number.IsInteger() || number.Cmp(decimal.New(0)) < 0 {
+		return m.fail(CodeNumberWidth, "%s is the number %s; pad needs a whole number from 0 up", m.text(n.arguments[0].place()), number)
+	}
+	digits := number.String()
+	most, _ := width.position()
+	if len(digits) > most {
+		return m.fail(CodeNumberWidth, "%s is the number %s, which has more than %d digits", m.text(n.arguments[0].place()), clip(digits), most)
+	}
+	return wrap(change.String(strings.Repeat("0", most-len(digits)) + digits))
+}
+
+func (m *machine) method(n *call, subject, argument value) bool {
+	switch {
+	case subject.missing() || argument.missing():
+		return false
+	case subject.Kind() != change.KindString:
+		m.unfit(n.subject.place(), subject, n.function.name, "a string before it")
+	case argument.Kind() != change.KindString:
+		m.unfit(n.arguments[0].place(), argument, n.function.name, "a string")
+	}
+	return n.function.method(subject.Text(), argument.Text())
 }

@@ -96,62 +96,6 @@ func (p *parser) bound(n node) {
 	}
 }
 
-// call parses the arguments of a function, or of a method if there is a
-// subject, from behind the parenthesis; the whole call begins at start.
-func (p *parser) call(name, open token, subject node, start int) node {
-	f := p.function(name, subject != nil)
-	if subject != nil {
-		p.subject(f, subject)
-	}
-	var arguments []node
-	for more := p.peek().kind != ")"; more; _, more = p.take(",") {
-		arguments = append(arguments, p.or())
-	}
-	p.expect(")", open)
-	place := p.since(start)
-	if p.err != nil || len(arguments) != f.arguments {
-		takes := "one argument"
-		if f.arguments == 2 {
-			takes = "two arguments"
-		}
-		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes %s, not %d", name.text, takes, len(arguments))
-	}
-	argument := arguments[0]
-	switch f.name {
-	case "has":
-		if !isPath(argument) {
-			p.mistype(argument, "write has(a), has(a.b) or has(a[0])", "has needs an attribute or a part of one")
-		}
-	case "size":
-		p.want(argument, "size", "a string, list, map or set", String, List)
-	case "pad":
-		p.want(argument, "pad", "a number", Number)
-		p.width(arguments[1])
-	default:
-		p.want(argument, f.name, "a string", String)
-	}
-	return &call{base{place, f.gives}, f, subject, arguments}
-}
-
-// width checks the second argument of pad.
-func (p *parser) width(n node) {
-	p.want(n, "pad", "a number as its width", Number)
-	if l, ok := n.(*literal); ok && l.typ == Number && !isWidth(l.value) {
-		p.mistype(n, "", "a width is "+widthText)
-	}
-}
-
-// subject checks what stands before a method.
-func (p *parser) subject(f *function, subject node) {
-	hint, got := "", subject.static()
-	if got == List && f.name == "contains" {
-		hint = "write x in list"
-	}
-	if got != Any && got != String {
-		p.mistype(subject, hint, "%s needs a string before it, this is %s", f.name, got)
-	}
-}
-
 // isPath reports whether a node names a place in the item.
 func isPath(n node) bool {
 	switch step := n.(type) {

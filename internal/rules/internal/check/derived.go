@@ -11,16 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// Bounds of one derived entity: a transaction that makes or deletes one of its items checks each row that its rules'
-// values are spread over, and one condition names the stamps of all its rules.
-const (
-	derivedRulesMax = 20
-	derivedRowsMax  = 50
-)
-
-// expireDaysMax is the longest time to live: ten years.
-const expireDaysMax = 3650
-
 // derives reports whether the rule is one of those that make the items of a derived entity.
 func (r *Rule) derives() bool {
 	return r.traits.Displays != "" && r.Target != nil && r.Target.Decl.Derived.Given()

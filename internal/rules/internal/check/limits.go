@@ -8,6 +8,16 @@ const (
 	matchesMax    = 10  // attributes under one entity's match
 )
 
+// Bounds of one derived entity: a transaction that makes or deletes one of its items checks each row that its rules'
+// values are spread over, and one condition names the stamps of all its rules.
+const (
+	derivedRulesMax = 20
+	derivedRowsMax  = 50
+)
+
+// expireDaysMax is the longest time to live: ten years.
+const expireDaysMax = 3650
+
 // widths reports rules and entities with more attributes than DynamoDB's expressions can name.
 func (c *checker) widths() {
 	for _, r := range c.out.Rules {
