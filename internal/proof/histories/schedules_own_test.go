@@ -36,7 +36,7 @@ func ownSchedules() []schedule {
 		{
 			// A worker has seen that the likes are no number, and falls asleep before it parks the post.
 			// Meanwhile the post becomes good.
-			guard: "OwnParkedAsSeen", name: "a sleeper parks a post that has become good", rules: index,
+			guard: "ParkedAsSeen", name: "a sleeper parks a post that has become good", rules: index,
 			steps: []Step{
 				puts("pk=POST#p, sk=METADATA, likes=many, status=a"), puts(indexed + "a"),
 				befalls(adversary.Woke), befalls(adversary.Restart),
@@ -58,7 +58,7 @@ func ownSchedules() []schedule {
 		{
 			// The first worker crashes, and the next one finds two records in one batch: the rule cannot read the post, and then
 			// it can, but DynamoDB refuses what it writes, which takes as much room as the post itself.
-			guard: "OwnRefusedStays", name: "a post that could not be read becomes too large", rules: index, verifies: true,
+			guard: "RefusedStays", name: "a post that could not be read becomes too large", rules: index, verifies: true,
 			steps: []Step{
 				puts("pk=POST#p, sk=METADATA, likes=many, status=a"),
 				{Turns: Struck, Kind: Put, Items: []change.Item{row(indexed + strings.Repeat("z", largeBytes))}}, {Turns: Rest, Kind: Judge},

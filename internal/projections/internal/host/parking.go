@@ -8,9 +8,11 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -38,6 +40,38 @@ func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, posit
 func (h *Host) NoteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
 	h.Counters.Parked.Add(1)
 	h.Logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
+}
+
+// ParkUnread parks an item that a rule cannot read, or clears what is parked of one that it can, by the item as it is now. bad says
+// why it cannot be read; reads are the attributes on which that depends. The same transaction checks them: a late write
+// must not park what a good record has cleared, nor the other way round.
+func (h *Host) ParkUnread(ctx context.Context, id plan.ItemRule, position change.Position, reads []string,
+	bad func(change.Image) *rules.ItemError) error {
+	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
+		parked := state.ParkedKey(state.ParkedID(id.ID, id.Key))
+		items, rows, err := h.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{parked})
+		if err != nil {
+			return table.Lost, err
+		}
+		why, code := bad(table.Image(items[id.Key])), table.TextOf(rows[parked]["code"])
+		if why == nil && (code == "" || audit.ParkingStays(code)) {
+			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
+		}
+		c := table.NewExpression()
+		write := h.Tables.DeletePart(parked, table.Whole(c.SameAs(rows[parked], "code")), c)
+		if why != nil {
+			write = h.Tables.PutPart(h.ParkedRow(id.ID, id.Key, position, why), "", table.NewExpression())
+		}
+		err = h.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
+			append([]ddb.TransactWriteItem{write}, target.StillReads(h.Tables.Reader, id, reads, items[id.Key])...))
+		if err == nil && why != nil {
+			h.NoteParked(ctx, id.ID, id.Key, why)
+		}
+		if table.LostRace(err) {
+			return table.Lost, nil
+		}
+		return table.Finished, err
+	})
 }
 
 // Unpark clears what is parked under an id; with a parking, only if it was not parked again since.

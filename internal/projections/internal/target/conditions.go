@@ -23,6 +23,21 @@ func StillEntity(rd *table.Reader, c *table.Expression, entity *rules.Entity) st
 	return condition
 }
 
+// StillReads checks that an item is there or not, and holds what a rule reads, which says of which entity it is, as when it was seen.
+// A key under which the table can hold no item needs no check.
+func StillReads(rd *table.Reader, id plan.ItemRule, reads []string, seen change.Item) []ddb.TransactWriteItem {
+	if !rd.CanExist(id.Key) {
+		return nil
+	}
+	t := On(id.Binding, "", id.Key)
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if seen != nil {
+		t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
+		t.Holds(seen, reads...)
+	}
+	return []ddb.TransactWriteItem{t.InTransaction(rd)}
+}
+
 // StillGroup is the condition that an item known by a unique attribute still has that value, whatever its type.
 func StillGroup(c *table.Expression, g plan.GroupRef) string {
 	entity := g.Rule.Target

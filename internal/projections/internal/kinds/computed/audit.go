@@ -3,15 +3,13 @@ package computed
 import (
 	"context"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 var (
@@ -84,11 +82,8 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 
 // clearParked deletes the parked record of an item that the rule can read, if the item still holds what was read.
 func clearParked(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	var checks []ddb.TransactWriteItem
-	if id := (plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}); e.Tables.CanExist(id.Key) {
-		checks = append(checks, stillRead(e.Tables.Reader, id, table.Image(e.Items[id.Key])))
-	}
-	return e.DeleteParked(ctx, r.Suspect, checks...)
+	id := plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}
+	return e.DeleteParked(ctx, r.Suspect, target.StillReads(e.Tables.Reader, id, id.Rule.Reads, e.Items[id.Key])...)
 }
 
 // StampScope implements explaining.Family: the stamp names the item alone.

@@ -3,15 +3,13 @@ package computed
 import (
 	"context"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // run is the application of what set rules ask for.
@@ -119,45 +117,10 @@ func (it *Item) knownBad() bool {
 
 func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.ParkedID(id.ID, id.Key)) }
 
-// updateParking parks an item that the rule cannot read, or clears what is parked of one that it can, by the item
-// as it is now: in one transaction with a check that it is so, because a write that is late must not park
-// what a good record has cleared, nor the other way round.
+// updateParking parks an item that the rule cannot read, or clears what is parked of one that it can.
 func (w run) updateParking(ctx context.Context, id plan.ItemRule, it *Item) error {
-	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
-		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key},
-			[]table.Key{parkedKey(id)})
-		if err != nil {
-			return table.Lost, err
-		}
-		img, code := table.Image(items[id.Key]), table.TextOf(rows[parkedKey(id)]["code"])
+	return w.ParkUnread(ctx, id, it.Position, id.Rule.Reads, func(img change.Image) *rules.ItemError {
 		wanted, _ := w.wanted(id, img)
-		if wanted.Bad == nil && (code == "" || audit.ParkingStays(code)) {
-			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
-		}
-		c := table.NewExpression()
-		write := w.Tables.DeletePart(parkedKey(id), table.Whole(c.SameAs(rows[parkedKey(id)], "code")), c)
-		if wanted.Bad != nil {
-			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, it.Position, wanted.Bad), "", table.NewExpression())
-		}
-		err = w.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
-			[]ddb.TransactWriteItem{write, stillRead(w.Tables.Reader, id, img)})
-		if err == nil && wanted.Bad != nil {
-			w.NoteParked(ctx, id.ID, id.Key, wanted.Bad)
-		}
-		if table.LostRace(err) {
-			return table.Lost, nil
-		}
-		return table.Finished, err
+		return wanted.Bad
 	})
-}
-
-// stillRead checks that an item still holds what the rule read of it.
-func stillRead(rd *table.Reader, id plan.ItemRule, seen change.Image) ddb.TransactWriteItem {
-	t := target.On(id.Binding, "", id.Key)
-	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
-	if seen != nil {
-		t.Condition = t.Format("attribute_exists(%n)", rd.PartitionKey)
-		t.Holds(seen, id.Rule.Reads...)
-	}
-	return t.InTransaction(rd)
 }

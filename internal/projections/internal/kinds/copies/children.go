@@ -153,7 +153,10 @@ func (w run) refer(ctx context.Context, ch *childFill) error {
 		return nil
 	}
 	if ch.bad != nil || ch.WasBad {
-		if err := w.updateParking(ctx, ch); err != nil {
+		err := w.ParkUnread(ctx, ch.ItemRule, ch.Position, ch.Rule.JoinReads, func(child change.Image) *rules.ItemError {
+			return linkOf(w.Planner, ch.Binding, ch.Key, child).bad
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
@@ -15,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // copied is the kind of drift of an attribute that a rule copies.
@@ -151,9 +150,6 @@ func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 // clearParked deletes the parked record of a child that can name its parent, if it
 // still names it as it did when it was read.
 func clearParked(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	var checks []ddb.TransactWriteItem
-	if id := (plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}); e.Tables.CanExist(id.Key) {
-		checks = append(checks, stillNamed(e.Tables.Reader, id, e.Items[id.Key]))
-	}
-	return e.DeleteParked(ctx, r.Suspect, checks...)
+	id := plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}
+	return e.DeleteParked(ctx, r.Suspect, target.StillReads(e.Tables.Reader, id, id.Rule.JoinReads, e.Items[id.Key])...)
 }
