@@ -54,8 +54,9 @@ type Gatherer interface {
 	Grouper
 	// Contribute adds a difference to a sum, as a part of a ledger transaction: under a write suffix, or shift after it.
 	Contribute(h *Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem
-	// Consolidate brings together what the sources of a group added under several suffixes, in that of the caller.
-	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, suffix int) error
+	// Consolidate brings together what the sources of a group, or those with one value of `per`, added under several suffixes, in
+	// that of the caller.
+	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, per string, suffix int) error
 	// Finish applies the rest of a plan, once its groups are rolled up.
 	Finish(ctx context.Context, r *Run, pl *plan.Changes)
 	// Display plans what an item displays under a rule, as the item is now. Of a rule that makes items together with others, it

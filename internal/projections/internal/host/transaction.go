@@ -16,6 +16,8 @@ type Part struct {
 	Write  ddb.TransactWriteItem
 	Action plan.Action  // what it carries out; under no key: a ledger entry, or a check
 	Moves  []*plan.Move // in a ledger transaction: the move whose entry or action it is; all that add to a sum
+
+	Several bool // effects ask for it, and not Action.Key's alone
 }
 
 // PartOf is an action of a move as a part of a transaction; v is the version of what it writes.

@@ -43,12 +43,13 @@ func (l *Ledger) applyOnce(ctx context.Context, pending []*plan.Move, suffix int
 		}
 	}
 	for _, packs := range pack.Waves(pack.Of(l.Planner, ready)) {
-		again := make([][]*plan.Move, len(packs))
+		again, round := make([][]*plan.Move, len(packs)), make([]table.Round, len(packs))
 		errs := l.Tables.Every(ctx, len(packs), func(ctx context.Context, i int) (err error) {
-			again[i], err = l.applyPack(ctx, packs[i], suffix)
+			again[i], round[i], err = l.applyPack(ctx, packs[i], suffix)
 			return err
 		})
 		for i, pk := range packs {
+			ended = max(ended, round[i])
 			for _, mv := range pk.Moves {
 				switch {
 				case errs[i] != nil:
@@ -92,10 +93,10 @@ func (l *Ledger) begin(ctx context.Context, mv *plan.Move) (done bool, err error
 }
 
 // applyPack sends one transaction and returns the moves that have to be tried again, planned anew.
-func (l *Ledger) applyPack(ctx context.Context, pk *pack.Pack, suffix int) ([]*plan.Move, error) {
+func (l *Ledger) applyPack(ctx context.Context, pk *pack.Pack, suffix int) (again []*plan.Move, ended table.Round, _ error) {
 	parts, err := l.Transaction(ctx, pk, suffix)
 	if err != nil {
-		return nil, err
+		return nil, table.Lost, err
 	}
 	owners := make([]string, len(parts))
 	for i, p := range parts {
@@ -104,7 +105,7 @@ func (l *Ledger) applyPack(ctx context.Context, pk *pack.Pack, suffix int) ([]*p
 	if err := l.Transact(ctx, "applying a ledger transaction", owners, parts); err != nil {
 		return l.afterFailure(ctx, err, pk.Moves, parts, suffix)
 	}
-	return nil, nil
+	return nil, table.Lost, nil
 }
 
 // Transaction lays out a transaction: entries, sums, then everything else.
@@ -131,7 +132,7 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 	}
 	for _, s := range pk.Sums {
 		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix+pk.Number, pk.Moves[0].Shift)
-		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group]})
+		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group], Several: s.Several})
 	}
 	return append(parts, rest...), nil
 }

@@ -19,14 +19,16 @@ import (
 // isEntry reports whether a part is the ledger entry of its move.
 func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
 
-// afterFailure decides, from why a transaction failed, how each of its moves goes on.
-func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) ([]*plan.Move, error) {
+// afterFailure decides, from why a transaction failed, how each of its moves goes on. A round in which DynamoDB refused something is none in
+// vain: it brings the engine nearer to the one effect that is refused.
+func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) (left []*plan.Move,
+	ended table.Round, _ error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
 		if reason := table.Refusal(err); reason != "" {
-			return l.narrow(ctx, moves, reason, suffix)
+			left, err = l.narrow(ctx, moves, reason, suffix)
 		}
-		return nil, err
+		return left, table.Advanced, err
 	}
 	moved := map[*plan.Move]bool{} // the entry is another than the move took it to be
 	undone := slices.Clone(moves)
@@ -34,7 +36,7 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		if p := parts[i]; isEntry(p) && awscall.ReasonCode(reason) == "ConditionalCheckFailed" {
 			done, err := l.replan(ctx, p.Moves[0], reason.Item)
 			if err != nil {
-				return nil, err
+				return nil, table.Lost, err
 			}
 			moved[p.Moves[0]] = true
 			undone = slices.DeleteFunc(undone, func(mv *plan.Move) bool { return done && mv == p.Moves[0] })
@@ -45,17 +47,19 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		refused := table.RefusedAction(reason)
 		switch {
 		case slices.ContainsFunc(p.Moves, func(mv *plan.Move) bool { return moved[mv] }): // what else was in its way tells nothing
-		case refused != "" && (isEntry(p) || len(moves) > 1):
-			return l.narrow(ctx, undone, refused, suffix)
+		case refused != "" && (isEntry(p) || p.Several || len(moves) > 1):
+			left, err = l.narrow(ctx, undone, refused, suffix)
+			return left, table.Advanced, err
 		case refused != "":
 			if gone, err := l.reject(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
-				return nil, err
+				return nil, table.Lost, err
 			}
+			ended = table.Advanced
 		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.Action.Looks:
 			p.Moves[0].See(p.Action.Target, table.Image(attributes.ItemFromTable(reason.Item)))
 		}
 	}
-	return undone, nil
+	return undone, ended, nil
 }
 
 // replan goes on from the real entry. true: nothing is left, as the entry is as far already.
@@ -137,7 +141,7 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 	}
 	if f, wanted := mv.New[k]; wanted && f.Kind != plan.Parked {
 		why := host.WriteRejected(reason)
-		if f.Kind == plan.Contribution {
+		if f.Kind == plan.Contribution && !table.IsAboutSize(reason) {
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
 		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})
@@ -173,7 +177,7 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectK
 	mv.Consolidated = true
 	for _, f := range []plan.Effect{mv.Old[k], mv.New[k]} {
 		if f.Kind == plan.Contribution {
-			if err := host.GathererOf(b.Rule).Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, suffix); err != nil {
+			if err := host.GathererOf(b.Rule).Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, f.Per, suffix); err != nil {
 				return false, err
 			}
 		}

@@ -274,6 +274,7 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 			fs[locator] = Effect{Kind: Located, Group: value}
 		}
 	}
+	fs.bound(bs)
 	return fs
 }
 

@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,6 +34,10 @@ func Refusal(err error) string {
 	}
 	return err.Error()
 }
+
+// IsAboutSize reports whether DynamoDB refuses a write because its item would be larger than 400 KB. The code is that of all invalid
+// input, so only the text tells: use it for words alone.
+func IsAboutSize(refusal string) bool { return strings.Contains(refusal, "maximum allowed size") }
 
 // LostRace reports whether a transaction was cancelled because other writers changed its items,
 // and not because DynamoDB refuses an action for good.

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
-	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -164,37 +163,6 @@ func putAccumulator(rd *table.Reader, key table.Key, read table.Row, a audit.Amo
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(read, "value", "members", "ops", state.ExpiredAt, state.Listed))
 	return rd.PutPart(state.AccumulatorRow(key, read, a), condition, c)
-}
-
-// consolidateParts is Consolidate for an aggregate of many values.
-func consolidateParts(ctx context.Context, r *host.Host, g plan.GroupRef, sum Total, suffix int) error {
-	into := state.AccumulatorKey(g, suffix%g.Rule.Suffixes())
-	var items []ddb.TransactWriteItem
-	for _, key := range accumulators(nil, g) {
-		row := sum.rows[key]
-		if row == nil && key != into {
-			continue
-		}
-		own, _ := audit.ReadParts(attributes.ItemFromTable(row))
-		a, _ := state.ReadAccumulator(row)
-		held := audit.Amount{Value: a.Value, Members: a.Members, Operations: a.Operations + 1, Parts: audit.Parts{}}
-		for per := range sum.Parts {
-			share := audit.Share{Members: own[per].Members}
-			if key == into {
-				share.Value = sum.Parts[per].Value
-			}
-			held.Parts[per] = share
-		}
-		items = append(items, putAccumulator(r.Tables.Reader, key, row, held))
-	}
-	if sum.Err != nil {
-		return nil
-	}
-	err := r.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
-	if table.LostRace(err) {
-		return nil
-	}
-	return err
 }
 
 // judgeListing judges whether an aggregate is listed as one with too many values. Without a target it may be.

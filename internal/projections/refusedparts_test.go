@@ -1,0 +1,148 @@
+package projections
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Several elements of one item add to one accumulator, in one write. What DynamoDB refuses of them is one element, or several.
+
+const partRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Reaction: { key: { pk: "POST#${postId}", sk: "BY#${userId}" } }
+  Album:    { key: { pk: "ALBUM#${albumId}", sk: "METADATA" } }
+rules:
+  length:   { sum: part, of: Reaction, each: parts as part, as: Album.length, by: { albumId: album } }
+`
+
+// longTagRules count tags of up to 256 bytes: an accumulator holds about 700 of them.
+const longTagRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Reaction: { key: { pk: "POST#${postId}", sk: "BY#${userId}" } }
+  Album:    { key: { pk: "ALBUM#${albumId}", sk: "METADATA" } }
+rules:
+  by-tag:   { count: Reaction, each: tags as tag, as: Album.tags, by: { albumId: album }, per: tag, write_shards: 1 }
+`
+
+func numbers(texts ...string) change.Value {
+	var all []change.Value
+	for _, text := range texts {
+		all = append(all, change.Number(text))
+	}
+	return change.List(all)
+}
+
+// longTags are 100 tags of 255 bytes, others for each n.
+func longTags(n int) (tags []string) {
+	for i := range 100 {
+		tags = append(tags, fmt.Sprintf("%05d", n*100+i)+strings.Repeat("x", 250))
+	}
+	return tags
+}
+
+// parkedCodes are the codes of what is parked, each once.
+func (w *world) parkedCodes(e *Engine) (codes []string) {
+	w.t.Helper()
+	parked, err := e.Parked(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, p := range parked {
+		codes = append(codes, p.Code)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+func (w *world) expectCodes(e *Engine, codes ...string) {
+	w.t.Helper()
+	if got := w.parkedCodes(e); !slices.Equal(got, codes) {
+		w.t.Errorf("parked are %q, want %q", got, codes)
+	}
+}
+
+func TestOfSeveralElementsTheRefusedOneIsParked(t *testing.T) {
+	w := newWorld(t, partRules)
+	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+	e := w.seeded()
+	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
+	n := w.drain(e, 0)
+	w.react("2", change.Item{"parts": numbers("1", "2.5")}) // the sum with 1 has 38 digits, that with 2.5 has 39
+	w.drain(e, n)
+	w.expect(album, "length", number("12345678901234567890123456789012345001"))
+	w.expectCodes(e, "number.overflow")
+}
+
+func TestManyRefusedElementsDoNotStopTheStream(t *testing.T) {
+	w := newWorld(t, partRules)
+	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+	e := w.seeded()
+	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
+	n := w.drain(e, 0)
+	var parts []string
+	for i := range 45 {
+		parts = append(parts, fmt.Sprintf("%d.01", i))
+	}
+	w.react("2", change.Item{"parts": numbers(parts...)})
+	w.react("3", change.Item{"parts": numbers("7")})
+	w.drain(e, n)
+	w.expect(album, "length", number("12345678901234567890123456789012345007"))
+	w.expectCodes(e, "number.overflow")
+}
+
+func TestFullAccumulatorsParkWhatTheyCannotHold(t *testing.T) {
+	single := strings.Replace(longTagRules, "each: tags as tag, as: Album.tags, by: { albumId: album }, per: tag",
+		"as: Album.tags, by: { albumId: album }, per: tag", 1)
+	for name, rules := range map[string]string{
+		"elements":                               longTagRules,
+		"one value a source, two write suffixes": strings.Replace(single, "shards: 1", "shards: 2", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules)
+			w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+			e := w.seeded()
+			at := 0
+			for i := range 18 {
+				if rules == longTagRules && i > 8 {
+					break
+				}
+				tags := longTags(i)
+				if rules == longTagRules {
+					w.react(fmt.Sprint(i), change.Item{"tags": tagged(tags...)})
+				} else {
+					for j, tag := range tags {
+						w.react(fmt.Sprint(i, "-", j), change.Item{"tag": s(tag)})
+					}
+				}
+				at = w.drain(e, at)
+			}
+			w.expectCodes(e, "per.too_many", "write.rejected")
+		})
+	}
+}
+
+func TestElementsThatNoLedgerEntryHoldsParkTheRule(t *testing.T) {
+	w := newWorld(t, elementRules)
+	e := w.seeded()
+	post := change.Item{"pk": s("POST#p1"), "sk": s("METADATA"), "title": s("T")}
+	var tags []string
+	for i := range 190 {
+		tags = append(tags, fmt.Sprintf("%03d", i)+strings.Repeat("x", 900))
+	}
+	post["tags"] = tagged(tags...)
+	w.put(post)
+	at := w.drain(e, 0)
+	w.expectCodes(e, "each.too_large")
+	post["tags"] = tagged("db")
+	w.put(post)
+	w.drain(e, at)
+	w.expectCodes(e)
+}
