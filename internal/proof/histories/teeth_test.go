@@ -21,9 +21,9 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 // missedBySeed are histories that miss a guard, found by trying seeds in order.
 // They save the search; if one no longer does, the search begins anew.
 var missedBySeed = map[string]uint64{
-	"LoserHidden": 44, "ShownWhenLive": 10, "SuffixesKept": 28, "ChildUnmoved": 51, "CopyVersion": 46,
+	"LoserHidden": 41, "ShownWhenLive": 10, "SuffixesKept": 28, "ChildUnmoved": 51, "CopyVersion": 46,
 	"ConsistentReads": 12, "UnreadChild": 31, "LedgerPosition": 241, "LedgerExact": 1, "ClaimsUnmoved": 13, "KeyParsed": 19,
-	"UnreadVersion": 91, "BatchJudged": 32,
+	"UnreadVersion": 72, "BatchJudged": 32,
 }
 
 // TestEveryGuardIsMissed turns off one guard after the other and looks for a

@@ -33,8 +33,9 @@ type entity struct {
 	templates  []string
 	match      string // as the file writes it; "" for none
 	unique     string
-	derived    string // as the file writes it; "" if one rule at most makes its items
-	mirror     bool   // a rule makes its items, so that it has no attribute beside those mirrored and derived
+	derived    string  // as the file writes it; "" if one rule at most makes its items
+	mirror     bool    // a rule makes its items, so that it has no attribute beside those mirrored and derived
+	source     *entity // from whose items a rule makes its items; nil if none does
 	attributes []attribute
 }
 
@@ -160,6 +161,39 @@ func (e *entity) fresh(name string) string {
 		name = fmt.Sprintf("%s%d", strings.TrimRight(name, "0123456789"), n)
 	}
 	return name
+}
+
+// origin returns the entity whose item each item of e comes from, if the item's key tells its key: the source of the rule that makes
+// the items of e, or that source's origin. Otherwise it returns e.
+func (e *entity) origin() *entity {
+	for e.source != nil && containsAll(e.variables, e.source.variables) {
+		e = e.source
+	}
+	return e
+}
+
+// excludes reports whether no item of e exists beside an item of other that has the same variables. Both would need one key, for
+// themselves or for their origins.
+func (e *entity) excludes(other *entity) bool {
+	one, two := e.origin(), other.origin()
+	return slices.Equal(e.templates, other.templates) || one != two && slices.Equal(one.templates, two.templates)
+}
+
+// pairUp returns the two entities for a rule. If one of them is a twin of the other's origin, it returns that origin for the twin:
+// items with the same variables exist together then.
+func pairUp(one, other *entity) (*entity, *entity) {
+	switch {
+	case slices.Equal(one.templates, other.templates) || !one.excludes(other):
+	case other.origin() != other && slices.Equal(one.templates, other.origin().templates):
+		return other.origin(), other
+	case one.origin() != one && slices.Equal(other.templates, one.origin().templates):
+		return one, one.origin()
+	}
+	return one, other
+}
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
 }
 
 // readable lists what a rule may read of the entity's items: the attributes,

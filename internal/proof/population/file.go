@@ -75,9 +75,10 @@ func (f *file) pairsOf(rule *rules.Rule, by any) [][2]string {
 	if rule.HasParent() {
 		theirs, ours = rule.Source, rule.Target
 	}
-	for i, by := range rule.By {
+	for _, by := range rule.By {
 		if by.Expression && len(readsOf(by.Ours)) > 0 {
-			found[i] = [2]string{by.Theirs, readsOf(by.Ours)[0]}
+			found = slices.DeleteFunc(found, func(pair [2]string) bool { return pair[0] == by.Theirs }) // found has another order than By
+			found = append(found, [2]string{by.Theirs, readsOf(by.Ours)[0]})
 		}
 	}
 	variables := f.variables(theirs)

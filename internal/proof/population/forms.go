@@ -41,10 +41,20 @@ func (f forms) of(templates []string, variable string) string {
 		return variable + ":lower"
 	case f.draws(5, "upper "+what):
 		return variable + ":upper"
-	case !rest && f.draws(12, "padded "+what):
+	case !rest && f.draws(14, "padded "+what) && !f.readsText(variable):
 		return variable + ":03"
 	}
 	return variable
+}
+
+// readsText reports whether an expression reads a variable as a text. A padded number is none, so that the rule would never have an effect.
+func (f forms) readsText(variable string) bool {
+	for _, text := range []string{"lower(" + variable + ")", "trim(" + variable + ")", variable + "[", variable + " + ''"} {
+		if strings.Contains(f.file, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // in writes templates with the forms of their variables.

@@ -60,6 +60,7 @@ func newPopulation(name, src string, kinds []rules.Kind, w *wild) (*Population, 
 	}
 	v := newVocabulary(f, p.ids(templates), p.counted(templates))
 	v.inCases(templates)
+	v.inSharedKeys(templates)
 	v.goWild(w, p.rooms(templates))
 	for i, e := range set.Entities {
 		k := newKind(p, e, templates[i], v)

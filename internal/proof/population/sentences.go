@@ -10,6 +10,7 @@ import (
 
 // copy = { copy: [name as userName], from: User, to: Comment, by: userId, if_missing: { userName: "?" } }.
 func (g *grammar) copy(parent, child *entity) {
+	parent, child = pairUp(parent, child)
 	by, ok := g.by(parent, child, false)
 	if !ok {
 		return
@@ -39,7 +40,7 @@ func (g *grammar) mirror(source *entity) {
 			return
 		}
 	}
-	target := &entity{name: fmt.Sprintf("%sView%d", source.name, len(g.entities)), mirror: true, variables: variables}
+	target := &entity{name: fmt.Sprintf("%sView%d", source.name, len(g.entities)), mirror: true, source: source, variables: variables}
 	g.shape(target)
 	var pairs []string
 	for _, from := range g.someOf(source, 3) {
@@ -83,7 +84,8 @@ func (g *grammar) derive(source *entity) {
 			return
 		}
 	}
-	target := &entity{name: fmt.Sprintf("%sSum%d", source.name, len(g.entities)), mirror: true, derived: "derived: true", variables: variables}
+	name := fmt.Sprintf("%sSum%d", source.name, len(g.entities))
+	target := &entity{name: name, mirror: true, source: source, derived: "derived: true", variables: variables}
 	g.shape(target)
 	if g.chance(25) {
 		target.match = g.pick("{ kind: sum }", "{ draft: false, level: 1 }")
@@ -176,11 +178,13 @@ func (g *grammar) takeElement(e *entity, of string) bool {
 
 // count = { count: Comment, as: Post.commentCount, by: postId, where: 'role != "A"', write_shards: 2 }.
 func (g *grammar) count(source, target *entity) {
+	source, target = pairUp(source, target)
 	g.aggregate("count", source, target, "count: "+source.name, "count")
 }
 
 // adder = { sum: 'price * quantity', of: Item, as: Order.itemTotal, ... }.
 func (g *grammar) adder(kind string, source, target *entity) {
+	source, target = pairUp(source, target)
 	if g.chance(15) && g.takeElement(source, "") {
 		g.aggregate(kind, source, target, kind+": '"+g.pick("oneSize", "oneSize", "oneSize * 2")+"', of: "+source.name, "total")
 		return
@@ -251,8 +255,15 @@ func (g *grammar) own(e *entity) {
 		written, set = append(written, as), append(set, inYAML(named(as.name))+": '"+text+"'")
 	}
 	if g.chance(25) {
-		set = append(set, e.fresh("ownKind")+": "+g.pick("thing", "7", "true"))
-		written = append(written, attribute{name: e.fresh("ownKind"), derived: true})
+		as := attribute{name: e.fresh("ownKind"), derived: true}
+		value := g.pick("thing", "7", "true")
+		switch value {
+		case "7":
+			as.sort = number
+		case "true":
+			as.sort = flag
+		}
+		set, written = append(set, as.name+": "+value), append(written, as)
 	}
 	if slices.ContainsFunc(written, func(a attribute) bool { return e.has(a.name) }) ||
 		len(written) > 1 && written[0].name == written[1].name {
@@ -302,7 +313,7 @@ func (g *grammar) hole(a attribute) string {
 // by says how the key of theirs is filled from ours: by variables of the same
 // name, by attributes, or, for an aggregate, by their unique id alone.
 func (g *grammar) by(theirs, ours *entity, aggregate bool) (by string, ok bool) {
-	alike := slices.Equal(theirs.templates, ours.templates) // twins: no two items have one key
+	alike := theirs.excludes(ours)
 	if theirs == ours && !g.chance(30) {
 		return "", false
 	}
@@ -402,41 +413,6 @@ func joined(pairs [][2]string) string {
 		return "by: " + names[0]
 	}
 	return "by: [" + strings.Join(names, ", ") + "]"
-}
-
-// where = condition [ ( "&&" | "||" ) condition ], so often in a hundred.
-func (g *grammar) where(e *entity, percent int) string {
-	if !g.chance(percent) {
-		return ""
-	}
-	all := e.readable()
-	if g.element.name != "" {
-		all = append(all, g.element, g.element)
-	}
-	text := g.condition(g.oneOf(all))
-	if g.chance(25) {
-		text += g.pick(" && ", " || ") + g.condition(g.oneOf(all))
-	}
-	return "where: '" + text + "'"
-}
-
-// condition is one that the attribute's values do not all meet.
-func (g *grammar) condition(a attribute) string {
-	name := named(a.name)
-	switch a.sort {
-	case number:
-		return a.name + g.pick(" > 1", " <= 2", " != 0", " == 1", " < 2.5")
-	case flag:
-		return g.pick(name, "!"+name, name+" != true")
-	case list, apart:
-		if g.element.name == "" && g.chance(10) { // an item without a list has no elements either
-			return "!has(" + name + ")"
-		}
-		return g.pick("has("+name+")", name+" != null")
-	case link:
-		return g.pick("has("+name+")", name+" != null", `!(`+name+` in ["5"])`)
-	}
-	return g.pick(name+` != "A"`, name+` == "A"`, name+` in ["A", "B"]`, "has("+name+")", name+`.startsWith("B")`)
 }
 
 // someOf draws a few different attributes of an entity, what rules write more often.

@@ -30,6 +30,10 @@ type meaning struct {
 	flag     bool   // they are conditions by themselves
 	skipped  int    // a template reads their texts from behind so many characters
 	inCase   bool   // some key holds them in one letter case
+	inUpper  bool   // some key holds them in upper case
+	shared   bool   // they are alone in a key that several entities have
+	lacked   bool   // a condition asks that an item has none
+	divisor  int    // an amount divides them by this number; 0 if none does
 	elements string // they are lists: the name of an element
 	literals []change.Value
 
@@ -59,6 +63,9 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 	for _, amount := range f.amounts {
 		for _, name := range readsOf(amount) {
 			v.of(name).amount = true
+		}
+		for _, found := range quotient.FindAllStringSubmatch(amount, -1) {
+			v.of(found[1]).divisor, _ = strconv.Atoi(found[2])
 		}
 	}
 	for _, name := range f.padded {
@@ -104,6 +111,12 @@ func (v *vocabulary) of(name string) *meaning {
 // words of an expression: item["a name"], a name in backquotes, a text, a number, a name, or an operator.
 var words = regexp.MustCompile("`[^`]*`|" + `item\["[^"]*"\]|"[^"]*"|'[^']*'|\d+(?:\.\d+)?|[A-Za-z_]\w*|&&|\|\||[!<>=]=|\S`)
 
+// quotient finds a name that is divided by a constant.
+var quotient = regexp.MustCompile(`(\w+) / (\d+)`)
+
+// lacking finds a name that a condition asks not to be there.
+var lacking = regexp.MustCompile("!has\\((\\w+|`[^`]*`)\\)")
+
 // readCondition finds the constants that a condition compares its names with,
 // so that some of their values meet it and others do not. A constant belongs
 // to the name before it, unless it is compared with the name behind it.
@@ -119,6 +132,9 @@ func (v *vocabulary) readCondition(text string) {
 			return ""
 		}
 		return name
+	}
+	for _, name := range lacking.FindAllStringSubmatch(text, -1) {
+		v.of(unquoted(name[1])).lacked = true
 	}
 	last := ""
 	for i, word := range found {
@@ -183,9 +199,33 @@ func readsOf(text string) []string {
 func (v *vocabulary) inCases(templates [][][]part) {
 	for _, part := range slices.Concat(slices.Concat(templates...)...) {
 		if part.variable != "" {
-			v.of(part.variable).inCase = v.of(part.variable).inCase || part.in != ""
+			m := v.of(part.variable)
+			m.inCase, m.inUpper = m.inCase || part.in != "", m.inUpper || part.in == "upper"
 		}
 	}
+}
+
+// inSharedKeys notes the variables that are alone in a key that several entities have. They get more values: with few, one entity's
+// item soon takes the place of another's, and few items are there to be joined.
+func (v *vocabulary) inSharedKeys(templates [][][]part) {
+	for i, entity := range templates {
+		shares := func(other [][]part) bool { return slices.EqualFunc(entity, other, slices.Equal[[]part]) }
+		if slices.ContainsFunc(templates[:i], shares) {
+			if names := variablesOf(entity); len(names) == 1 {
+				v.of(names[0]).shared = true
+			}
+		}
+	}
+}
+
+// variablesOf lists the variables of an entity's templates, each once.
+func variablesOf(templates [][]part) (names []string) {
+	for _, part := range slices.Concat(templates...) {
+		if part.variable != "" && !slices.Contains(names, part.variable) {
+			names = append(names, part.variable)
+		}
+	}
+	return names
 }
 
 // goWild has values drawn at the edges of what DynamoDB holds.
@@ -210,18 +250,32 @@ func (v *vocabulary) drawn(name string) *meaning {
 	return m
 }
 
+// moreIDs are ids, beside the two usual ones, of a variable in a key that several entities have.
+func (m *meaning) moreIDs(stem string) []string {
+	if !m.shared {
+		return nil
+	}
+	return []string{stem + "3", stem + "4", stem + "3", stem + "4"}
+}
+
 // keyTexts are the values of a variable in a key; the first ones are the
 // usual, and short. number says that it is a number key there.
 func (v *vocabulary) keyTexts(name string, number, rest bool) []string {
 	m := v.drawn(name)
 	switch one, two := m.numbers[0], m.numbers[1]; {
 	case number:
-		return []string{one, two}
+		return append([]string{one, two}, m.moreIDs("")...)
 	case m.counted:
-		return []string{one, two, one, two, one, two, "01"}
+		return append([]string{one, two, one, two, one, two, "01"}, m.moreIDs("")...)
 	}
 	one, two := m.ids[0], m.ids[1]
-	texts := slices.Concat([]string{one, two, one, two, one, two, "5"}, m.longer)
+	texts := slices.Concat([]string{one, two, one, two, one, two, "5"}, m.longer, m.moreIDs(strings.TrimSuffix(one, "1")))
+	if m.inUpper { // an item that a rule makes has capital letters alone, and its rules look for these in other keys
+		texts = append(texts, strings.ToUpper(one), strings.ToUpper(two))
+	}
+	if m.shared || m.inUpper {
+		texts = append(texts, m.longer...) // so that a long one is drawn as often although there are more ids
+	}
 	if rest {
 		texts = append(texts, one+"#"+two)
 	}
@@ -245,14 +299,16 @@ type pool struct {
 
 // pool returns the values of an attribute of that name.
 func (v *vocabulary) pool(name string) pool {
-	m := v.of(name)
+	m, absent := v.of(name), change.Value{}
 	if of := m.elements; of != "" {
 		m.elements = "" // an element may have the values of the list itself
 		p := v.lists(v.pool(of))
-		m.elements = of
+		if m.elements = of; m.lacked {
+			p.usual = append(p.usual, absent, absent, absent)
+		}
 		return p
 	}
-	text, absent := change.String, change.Value{}
+	text := change.String
 	list := change.List([]change.Value{text("A")})
 	p := pool{odd: []change.Value{absent, absent, absent, change.Null(), text(""), list}, odds: 15}
 	switch {
@@ -261,6 +317,9 @@ func (v *vocabulary) pool(name string) pool {
 			p.usual = append(p.usual, text(value))
 		}
 		p.usual = append(p.usual, change.Number("5"))
+		if m.shared {
+			p.usual = append(p.usual, change.Number("5")) // as often, although there are more ids
+		}
 		if m.inCase {
 			p.usual = append(p.usual, text(strings.ToUpper(p.usual[0].Text())), text(strings.ToUpper(p.usual[1].Text())))
 		}
@@ -279,6 +338,11 @@ func (v *vocabulary) pool(name string) pool {
 		}
 		for _, amount := range amounts {
 			p.usual = append(p.usual, change.Number(amount))
+		}
+		if m.divisor > 0 { // of the amounts above, few quotients come out even
+			for n := range 3 {
+				p.usual = append(p.usual, change.Number(strconv.Itoa(m.divisor*(n+1))))
+			}
 		}
 		p.odd = append(p.odd, text("high"), change.Number("100000000000000000000.1"))
 		if v.wild != nil && v.wild.amounts {

@@ -34,7 +34,7 @@ func (p *Population) Wild(r *rand.Rand) *Population {
 	for _, way := range []*bool{&w.words, &w.long, &w.amounts, &w.shapes, &w.squatted} {
 		*way = r.IntN(5) < 2
 	}
-	w.crowded = r.IntN(8) == 0
+	w.crowded = r.IntN(6) == 0
 	w.full = forms{file: p.File}.draws(60, fmt.Sprint("full ", w.words, w.long, w.amounts, w.shapes, w.crowded, w.squatted))
 	wilder, err := newPopulation(p.Name, p.File, p.Set.Kinds(), w)
 	if err != nil {
