@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -60,7 +61,13 @@ func Exact(t testing.TB) (Endpoint, bool) {
 // Simulated returns the endpoint of a simulator of the test's own, over HTTP.
 func Simulated(t testing.TB) Endpoint {
 	t.Helper()
-	server := httptest.NewServer(simserver.New(dynamosim.New(dynamosim.Options{}), nil))
+	return Delayed(t, nil)
+}
+
+// Delayed is Simulated with requests that take effect after a time. A nil delay is none.
+func Delayed(t testing.TB, delay func(accessKey, operation string, input any) time.Duration) Endpoint {
+	t.Helper()
+	server := httptest.NewServer(simserver.New(dynamosim.New(dynamosim.Options{}), delay))
 	t.Cleanup(server.Close)
 	return Endpoint{URL: server.URL, Region: "us-east-1", key: standInKey, secret: standInKey}
 }
