@@ -5,7 +5,7 @@
 // entities, sentences.go: rules, condition.go: conditions), sets holds
 // handwritten ones. Whatever the rule file, file.go reads from it how keys are
 // made and what is joined with what, vocabulary.go decides from that which few
-// values each name can have, and kind.go draws items. The pools are tiny, so
+// values each name can have, and itemkind.go draws items. The pools are tiny, so
 // that a hundred writes meet at the same parents, groups, mirror items and
 // unique values again and again, and they hold what goes wrong in practice:
 // missing, empty and mistyped values, a number where a text is usual, a # that

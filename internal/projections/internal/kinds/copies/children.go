@@ -371,3 +371,9 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
 }
+
+// unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
+func (w run) unmoved(t *target.Write, seen change.Image) {
+	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, t.Binding.Rule.Target)
+	t.Holds(seen, append(slices.Clone(t.Binding.Rule.JoinReads), t.Binding.Stamp)...)
+}

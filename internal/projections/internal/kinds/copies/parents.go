@@ -2,7 +2,6 @@ package copies
 
 import (
 	"context"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -108,10 +107,4 @@ func (pw parentWrite) putCopies(t *target.Write) {
 	for i, copied := range pw.b.Rule.Attributes {
 		t.Put(copied.As, pw.values[i])
 	}
-}
-
-// unmoved adds the condition that a child refers to what it referred to when it was read, and carries the same stamp.
-func (w run) unmoved(t *target.Write, seen change.Image) {
-	t.Condition = target.StillEntity(w.Tables.Reader, t.Expression, t.Binding.Rule.Target)
-	t.Holds(seen, append(slices.Clone(t.Binding.Rule.JoinReads), t.Binding.Stamp)...)
 }
