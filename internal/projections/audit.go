@@ -211,10 +211,8 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 	audit.Contributions(row, emit)
 }
 
-// AddAmounts adds up two amounts. One that no DynamoDB number holds stays so.
-func (a *Audit) AddAmounts(x, y string) string {
-	return audit.ParseAmount(x).Add(audit.ParseAmount(y)).String()
-}
+// AddAmounts adds amounts to a sum. One that no DynamoDB number holds stays so.
+func (a *Audit) AddAmounts(sum string, more []string) string { return audit.AddUp(sum, more) }
 
 // Read reads suspects anew, consistently, and judges each by what is there now. Sums are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {

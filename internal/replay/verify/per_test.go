@@ -3,10 +3,14 @@ package verify_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
 const perRules = `version: 1
@@ -108,5 +112,56 @@ func TestWrongMapIsFoundAndMended(t *testing.T) {
 			w.follow()
 			w.expectRight("after it has gone on")
 		})
+	}
+}
+
+// countingAudit counts the bytes of the amounts that it adds up.
+type countingAudit struct {
+	*projections.Audit
+	combinedMost atomic.Int64 // in one call of Combine
+	contributed  atomic.Int64 // by the ledger
+	added        atomic.Int64 // in all calls of AddAmounts
+}
+
+func (a *countingAudit) Combine(about string, tag byte, x, y string) (string, bool) {
+	sum, ok := a.Audit.Combine(about, tag, x, y)
+	if size := int64(len(x) + len(y)); ok && size > a.combinedMost.Load() {
+		a.combinedMost.Store(size)
+	}
+	return sum, ok
+}
+
+func (a *countingAudit) Contributions(row change.Item, emit func(drift.Amount)) {
+	a.Audit.Contributions(row, func(one drift.Amount) {
+		a.contributed.Add(int64(len(one.Value)))
+		emit(one)
+	})
+}
+
+func (a *countingAudit) AddAmounts(sum string, more []string) string {
+	a.added.Add(int64(len(sum) + len(strings.Join(more, ""))))
+	return a.Audit.AddAmounts(sum, more)
+}
+
+// TestSourcesCostTheSameUnderManyValues has 400 samples of 80 hosts: to add one more up takes no look at all values.
+func TestSourcesCostTheSameUnderManyValues(t *testing.T) {
+	w := worldOf(t, "per", perRules)
+	w.put("app", texts("pk", "DAY#3", "sk", "METADATA"))
+	for i := range 400 {
+		w.put("app", hostSample("3", fmt.Sprint(i), fmt.Sprintf("host-%02d", i%80), "0.5"))
+	}
+	w.follow()
+	w.expectRight("before")
+	w.damage(spoilt{state, "sum/" + oracle.RuleID("cpu") + "/DAY#3", "", set("v/host-07", change.Number("9"))})
+	audit := &countingAudit{Audit: w.audit()}
+	found, _ := w.verify(false, func(cfg *verify.Config) { cfg.Auditor = audit })
+	if len(found) == 0 {
+		t.Error("nothing was found")
+	}
+	if most := audit.combinedMost.Load(); most == 0 || most > 40 {
+		t.Errorf("Combine got %d bytes at once: the size of a whole map", most)
+	}
+	if added, contributed := audit.added.Load(), audit.contributed.Load(); added == 0 || added > 4*contributed {
+		t.Errorf("AddAmounts got %d bytes to add up %d", added, contributed)
 	}
 }

@@ -126,6 +126,8 @@ func (v *run) addUpLedger(ctx context.Context, want map[string]string) error {
 	}
 	var mu sync.Mutex
 	v.showProgress("adding up the ledger")
+	adding := adder{auditor: v.Auditor, sums: want}
+	defer adding.finish()
 	return v.Rows.Each(ctx, func(row change.Item) error {
 		v.Auditor.Contributions(row, func(a drift.Amount) {
 			id := a.ID()
@@ -134,12 +136,56 @@ func (v *run) addUpLedger(ctx context.Context, want map[string]string) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if sum, ok := want[id]; ok {
-				want[id] = v.Auditor.AddAmounts(sum, a.Value)
-			}
+			adding.add(id, a.Value)
 		})
 		return nil
 	})
+}
+
+// adder adds amounts to sums, each of which has a name. The sum of an aggregate with many values is a long text. So an adder keeps
+// amounts as they come until they are together longer than their sum: then one more amount costs the same however long the sum is.
+type adder struct {
+	auditor Auditor
+	sums    map[string]string
+	kept    map[string]*keptAmounts
+}
+
+// keptAmounts are those that are not in their sum yet.
+type keptAmounts struct {
+	amounts []string
+	bytes   int
+}
+
+// add adds to a sum, if there is one of this name.
+func (a *adder) add(id, amount string) {
+	sum, ok := a.sums[id]
+	if !ok {
+		return
+	}
+	kept := a.kept[id]
+	if kept == nil {
+		kept = &keptAmounts{}
+		if a.kept == nil {
+			a.kept = map[string]*keptAmounts{}
+		}
+		a.kept[id] = kept
+	}
+	kept.amounts, kept.bytes = append(kept.amounts, amount), kept.bytes+len(amount)
+	if kept.bytes > len(sum) {
+		a.sums[id] = a.auditor.AddAmounts(sum, kept.amounts)
+		clear(kept.amounts)
+		kept.amounts, kept.bytes = kept.amounts[:0], 0
+	}
+}
+
+// finish adds what is kept.
+func (a *adder) finish() {
+	for id, kept := range a.kept {
+		if len(kept.amounts) > 0 {
+			a.sums[id] = a.auditor.AddAmounts(a.sums[id], kept.amounts)
+		}
+	}
+	a.kept = nil
 }
 
 // lack is what wrong entries have to do with an aggregate.
@@ -173,6 +219,8 @@ func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*l
 	if err := v.drifted.rewind(); err != nil {
 		return nil, err
 	}
+	adding := adder{auditor: v.Auditor, sums: want}
+	defer adding.finish()
 	for {
 		some, err := v.drifted.next(driftedAtOnce)
 		if err != nil || len(some) == 0 {
@@ -192,8 +240,7 @@ func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*l
 		for i, r := range readings {
 			for _, a := range r.Fix.Adjust {
 				id := a.ID()
-				sum, wanted := want[id]
-				if !wanted {
+				if _, wanted := want[id]; !wanted {
 					continue
 				}
 				if lacks[id] == nil {
@@ -203,7 +250,7 @@ func (v *run) adjust(ctx context.Context, want map[string]string) (map[string]*l
 					lacks[id].moved = true
 					continue
 				}
-				want[id] = v.Auditor.AddAmounts(sum, a.Value)
+				adding.add(id, a.Value)
 				lacks[id].tokens = append(lacks[id].tokens, drift.KeyToken(r.Suspect.Item))
 			}
 		}

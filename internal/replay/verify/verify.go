@@ -34,7 +34,7 @@ type Auditor interface {
 	ReadSums(ctx context.Context, suspects []drift.Suspect, want map[string]string, before map[string]int64) ([]drift.Reading, error)
 	Operations(ctx context.Context, suspects []drift.Suspect) ([]int64, error)
 	Contributions(row change.Item, emit func(drift.Amount))
-	AddAmounts(x, y string) string
+	AddAmounts(sum string, more []string) string // in time for the length of all of them
 }
 
 // Mender mends, under the guards of the engine.

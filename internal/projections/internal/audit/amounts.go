@@ -70,6 +70,22 @@ func (a Amount) Add(b Amount) Amount {
 	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil || !fits, parts}
 }
 
+// AddUp is an amount with others added to it, each as String wrote it. It takes time for the length of all of them.
+func AddUp(sum string, more []string) string {
+	total := ParseAmount(sum)
+	if total.Parts == nil {
+		total.Parts = Parts{}
+	}
+	for _, text := range more {
+		a := ParseAmount(text)
+		fits := total.Parts.take(a.Parts, 1)
+		value, err := total.Value.Add(a.Value)
+		total.Value, total.Members, total.Operations = value, total.Members+a.Members, total.Operations+a.Operations
+		total.Beyond = total.Beyond || a.Beyond || err != nil || !fits
+	}
+	return total.String()
+}
+
 // Lacks returns a minus have: what must be added to have to reach a. It counts no operations.
 func (a Amount) Lacks(have Amount) Amount {
 	value, err := a.Value.Sub(have.Value)

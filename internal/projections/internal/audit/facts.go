@@ -223,7 +223,7 @@ func (a *Auditor) Combine(about string, tag byte, x, y string) (string, bool) {
 	if !strings.HasPrefix(about, AboutSum) || tag != TagWant && tag != TagHave {
 		return "", false
 	}
-	return ParseAmount(x).Add(ParseAmount(y)).String(), true
+	return AddUp(x, []string{y}), true
 }
 
 // Concerns are the tokens of all that a record may be the cause of: of nothing,

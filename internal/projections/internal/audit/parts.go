@@ -82,16 +82,21 @@ func (ps Parts) add(others Parts, times int64) (sum Parts, fits bool) {
 	if len(others) == 0 {
 		return ps, true
 	}
-	sum, fits = maps.Clone(ps), true
-	if sum == nil {
+	if sum = maps.Clone(ps); sum == nil {
 		sum = Parts{}
 	}
+	return sum, sum.take(others, times)
+}
+
+// take adds others so many times, 1 or -1; false if no number holds a part of the sum.
+func (ps Parts) take(others Parts, times int64) (fits bool) {
+	fits = true
 	for per, p := range others {
 		if times < 0 {
 			p.Value = p.Value.Neg()
 		}
-		value, err := sum[per].Value.Add(p.Value)
-		sum[per], fits = Share{value, sum[per].Members + times*p.Members}, fits && err == nil
+		value, err := ps[per].Value.Add(p.Value)
+		ps[per], fits = Share{value, ps[per].Members + times*p.Members}, fits && err == nil
 	}
-	return sum, fits
+	return fits
 }

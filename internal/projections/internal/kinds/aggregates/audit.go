@@ -16,6 +16,14 @@ import (
 // tagShown is the tag of a fact about an item that displays an aggregate.
 const tagShown = 'd'
 
+// The Sub of a fact begins so, and sorts the facts of one aggregate: first the totals, whose Sub is empty, then the parts of a rule
+// with `per`, and last the items that display it. A part has a fact of its own, so that one more source costs the same however
+// many values there are.
+const (
+	subPart  = "part/"
+	subShown = "shown/"
+)
+
 // Facts implements audit.Family: they say what an item displays.
 func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if b.Rule.Derives() && a.Shows(b) {
@@ -33,7 +41,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	case ok:
 		count := a.CountShown(b, s.Key, group, s.Image)
 		data := value + "\x00" + strconv.FormatInt(count, 10)
-		emit(drift.Fact{About: audit.SumToken(b.ID, group), Sub: s.Key.String(), Tag: tagShown, Data: data})
+		emit(drift.Fact{About: audit.SumToken(b.ID, group), Sub: subShown + s.Key.String(), Tag: tagShown, Data: data})
 	case value != "":
 		audit.Spot(drift.Display, b.ID, s.Key, emit)
 	}
@@ -41,9 +49,15 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 
 // EffectFacts implements audit.Family.
 func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
-	if a.Shows(b) {
-		emit(drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: audit.AmountOf(f).String()})
+	if !a.Shows(b) {
+		return
 	}
+	one := audit.Amount{Value: f.Amount, Members: 1}
+	fact := drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: one.String()}
+	if f.Per != "" {
+		fact.Sub = subPart + f.Per
+	}
+	emit(fact)
 }
 
 // RowFacts implements audit.Family.
@@ -77,15 +91,20 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	about, row := audit.SumToken(r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
 	acc, _ := state.ReadAccumulator(row)
 	have := audit.Amount{Operations: acc.Operations}
+	var parts audit.Parts
 	if audit.TornSum(b, r.Item) {
 		emit(drift.Fact{About: about, Tag: audit.TagTorn})
 	} else {
 		have.Value, have.Members = acc.Value, acc.Members
 		if b.Rule.HasPer() {
-			have.Parts, _ = audit.ReadParts(r.Item)
+			parts, _ = audit.ReadParts(r.Item)
 		}
 	}
 	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: have.String()})
+	for _, per := range parts.Values() {
+		part := audit.Amount{Value: parts[per].Value, Members: parts[per].Members}
+		emit(drift.Fact{About: about, Sub: subPart + per, Tag: audit.TagHave, Data: part.String()})
+	}
 }
 
 // Case implements audit.Family.
@@ -118,10 +137,28 @@ func (c *sumCase) Add(f drift.Fact) {
 	case audit.TagListed:
 		c.listed = true
 	case audit.TagWant:
-		c.want = audit.ParseAmount(f.Data)
+		addFact(&c.want, f)
+		if strings.HasPrefix(f.Sub, subPart) {
+			c.want.Members += audit.ParseAmount(f.Data).Members // of which an accumulator has a total
+		}
 	default:
-		c.have = audit.ParseAmount(f.Data)
+		addFact(&c.have, f)
 	}
+}
+
+// addFact takes a total or a part. Facts of one Sub and tag have been made one.
+func addFact(to *audit.Amount, f drift.Fact) {
+	a := audit.ParseAmount(f.Data)
+	per, isPart := strings.CutPrefix(f.Sub, subPart)
+	if !isPart {
+		*to = a
+		return
+	}
+	if to.Parts == nil {
+		to.Parts = audit.Parts{}
+	}
+	to.Parts[per] = audit.Share{Value: a.Value, Members: a.Members}
+	to.Beyond = to.Beyond || a.Beyond
 }
 
 // judgeListing compares whether the aggregate is listed as one with too many values. Without a target, it may be.
@@ -153,15 +190,15 @@ func (c *sumCase) judgeSum() {
 // judgeDisplay judges one item. The first of those that are known by one unique value shows the
 // sum, the others nothing.
 func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
-	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Sub)}
+	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(strings.TrimPrefix(f.Sub, subShown))}
 	if b := c.Auditor.ByID(c.ID); b.Rule.Derives() {
-		c.first, s.Want = f.Sub, c.want.String()
+		c.first, s.Want = s.Item.String(), c.want.String()
 		c.judgeDerived(b, s, value, count)
 		return
 	}
 	want := ""
 	if c.first == "" {
-		c.first, want, s.Want = f.Sub, Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
+		c.first, want, s.Want = s.Item.String(), Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
 	}
 	if s.Members = []string{c.first}; !c.beyond() && value != want || count > c.have.Operations {
 		c.Suspect(s)

@@ -23,7 +23,7 @@ func factOfDerived(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 		value = partOnly
 	}
 	data := value + "\x00" + strconv.FormatInt(a.CountShown(b, s.Key, "", s.Image), 10)
-	emit(drift.Fact{About: audit.SumToken(b.ID, s.Key.String()), Sub: s.Key.String(), Tag: tagShown, Data: data})
+	emit(drift.Fact{About: audit.SumToken(b.ID, s.Key.String()), Sub: subShown + s.Key.String(), Tag: tagShown, Data: data})
 }
 
 // judgeDerived judges an item that is there. Without members under this rule, another may have some: the first of the rules
