@@ -303,3 +303,14 @@ func TestAFullAccumulatorIsListed(t *testing.T) {
 		t.Errorf("parked are %v", got)
 	}
 }
+
+// TestExplainedMapsShowTheValuesThemselves has values that are no letters.
+func TestExplainedMapsShowTheValuesThemselves(t *testing.T) {
+	w := newWorld(t, reactionRules)
+	w.perItems()
+	e := w.seeded()
+	w.react("1", change.Item{"emoji": s("❤️")})
+	w.react("2", change.Item{"emoji": s("a b")})
+	w.drain(e, 0)
+	w.expectExplained(onePost, "accumulator | reactions", "accumulator | reactions | {a b: 1, ❤️: 1} from 2 sources, after 1 operation")
+}

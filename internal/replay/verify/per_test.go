@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
@@ -111,6 +113,41 @@ func TestWrongMapIsFoundAndMended(t *testing.T) {
 			w.put("app", crowded)
 			w.follow()
 			w.expectRight("after it has gone on")
+		})
+	}
+}
+
+// TestBothMapsOfAFindingReadAlike has values that are no letters.
+func TestBothMapsOfAFindingReadAlike(t *testing.T) {
+	two := change.Map(map[string]change.Value{"❤️": change.Number("2")})
+	for name, c := range map[string]struct {
+		spoilt
+		want []string
+	}{
+		"a display": {spoilt{app, "DAY#3", "METADATA", set("cpu", two)}, []string{"{a b: 0.5, ❤️: 1} {❤️: 2}"}},
+		"an empty display": {spoilt{app, "DAY#3", "METADATA", set("cpu", change.Map(map[string]change.Value{}))},
+			[]string{"{a b: 0.5, ❤️: 1} {}"}},
+		"an accumulator": {spoilt{state, "sum/" + oracle.RuleID("cpu") + "/DAY#3", "", set("v/❤️", change.Number("3"))},
+			[]string{"{a b: 0.5, ❤️: 1} {a b: 0.5, ❤️: 3}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := worldOf(t, "per", perRules)
+			for _, it := range []change.Item{
+				texts("pk", "DAY#3", "sk", "METADATA"), hostSample("3", "1", "❤️", "1"), hostSample("3", "2", "a b", "0.5"),
+			} {
+				w.put("app", it)
+			}
+			w.follow()
+			w.damage(c.spoilt)
+			w.lose()
+			found, _ := w.verify(false)
+			var got []string
+			for _, f := range found {
+				got = append(got, f.Expected+" "+f.Found)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -218,20 +218,21 @@ func (c *sumCase) End() {
 	c.Pointed(c.Text, c.want.Members, c.first != "")
 }
 
-// compareDisplay says whether an item displays an amount, as Form.shown tells.
-func compareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want string) []drift.Finding {
-	name := b.Rule.Writes[0]
-	if Of(b.Rule).shown(item.Lookup(name)) == want {
+// compareDisplay says whether an item displays a value, as Form.shown tells.
+func compareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want change.Value) []drift.Finding {
+	form, name := Of(b.Rule), b.Rule.Writes[0]
+	found := item.Lookup(name)
+	if form.shown(found) == form.shown(want) {
 		return nil
 	}
 	f := drift.Finding{
 		Rule: b.Rule.Name, Kind: drift.Display, What: drift.Wrong, Item: key, Group: group, Attribute: name,
-		Expected: want, Found: audit.Text(item.Lookup(name)), WriteUnits: audit.UnitsOf(item),
+		Expected: form.text(want), Found: form.text(found), WriteUnits: audit.UnitsOf(item),
 	}
 	switch {
 	case f.Found == "":
 		f.What = drift.Missing
-	case want == "":
+	case f.Expected == "":
 		f.What = drift.Surplus
 	}
 	return []drift.Finding{f}

@@ -85,7 +85,7 @@ func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 		f.What, f.Expected, f.Found, f.WriteUnits = drift.Wrong, "an item that dynamill made", "another", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
 	default:
-		reading.Findings = compareDisplay(b, it.key, reading.Suspect.Group, item, Of(b.Rule).displayed(sum))
+		reading.Findings = compareDisplay(b, it.key, reading.Suspect.Group, item, Of(b.Rule).display(sum))
 		if count := e.CountShown(b, it.key, "", item); sum.Equals(t.Amount) && count > t.Operations {
 			reading.Findings = append(reading.Findings, stampAhead(b, it.key, reading.Suspect.Group, t.Operations, item))
 		}

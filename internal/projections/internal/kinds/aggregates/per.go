@@ -2,6 +2,7 @@ package aggregates
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -56,10 +57,27 @@ func shownMap(v change.Value) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
+// mapText is a map as people read it, whole: two maps may differ in their last value.
+func mapText(v change.Value) string {
+	var all []string
+	for _, per := range slices.Sorted(maps.Keys(v.Map())) {
+		all = append(all, per+": "+audit.Text(v.Map()[per]))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// text is what an attribute displays, as people read it; "" for nothing.
+func (f *Form) text(v change.Value) string {
+	if f.rule.HasPer() && v.Kind() == change.KindMap {
+		return mapText(v)
+	}
+	return audit.Text(v)
+}
+
 // summed says what an amount is, to people.
 func (f *Form) summed(a audit.Amount) string {
 	if f.rule.HasPer() {
-		return shownMap(mapOf(a.Parts))
+		return mapText(mapOf(a.Parts))
 	}
 	return a.Value.String()
 }

@@ -50,7 +50,7 @@ func accumulatorWords(b *plan.Binding) func(table.Row) string {
 		}
 		value := a.Value.String()
 		if parts, _ := audit.ReadParts(attributes.ItemFromTable(r)); b.Rule.HasPer() {
-			value = shownMap(mapOf(parts))
+			value = mapText(mapOf(parts))
 		}
 		return saysOf(value, a)
 	}

@@ -178,11 +178,11 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
-		reading.Findings = compareDisplay(b, sus.Item, "", item, "")
+		reading.Findings = compareDisplay(b, sus.Item, "", item, change.Value{})
 	case shower != sus.Item: // another item has this unique value, too, and shows the sum
-		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, "")
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, change.Value{})
 	default:
-		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, Of(b.Rule).displayed(sum))
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, Of(b.Rule).display(sum))
 	}
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
