@@ -207,7 +207,7 @@ func (g *grammar) aggregate(kind string, source, target *entity, what, suffix st
 // total adds a rule that shows a total on a target.
 func (g *grammar) total(kind string, source, target *entity, what, suffix, by string) {
 	where := g.where(source, 35) // drawn before the attribute is there, or it could read what it writes
-	per := g.per(kind, source)
+	per := g.per(kind, source, target, by)
 	as := attribute{name: target.fresh(prefixed(source, suffix)), sort: number, derived: true}
 	if per != "" {
 		as.sort = apart
@@ -224,9 +224,9 @@ func (g *grammar) total(kind string, source, target *entity, what, suffix, by st
 	g.add(kind, what, "as: "+target.name+"."+as.name, g.each, by, per, where, shards, none)
 }
 
-// per = role, or the element of a list, or a variable of the source's key, or an expression: it draws nothing, so that all else of the file
-// stays.
-func (g *grammar) per(kind string, source *entity) string {
+// per = role, or the element of a list, or a variable of the source's key, or an expression, but nothing that says which target an item
+// belongs to. It draws nothing, so that all else of the file stays.
+func (g *grammar) per(kind string, source, target *entity, by string) string {
 	n := len(g.rules)
 	if kind == "average" || n%3 != 0 {
 		return ""
@@ -238,7 +238,15 @@ func (g *grammar) per(kind string, source *entity) string {
 	for _, v := range source.variables {
 		all = append(all, attribute{name: v, sort: link})
 	}
-	of := all[(7*n+len(source.attributes))%len(all)]
+	namesTarget := func(a attribute) bool {
+		joins := regexp.MustCompile(`\b` + regexp.QuoteMeta(a.name) + `\b`)
+		return a.name == target.unique || slices.Contains(target.variables, a.name) || joins.MatchString(by)
+	}
+	i := (7*n + len(source.attributes)) % len(all)
+	if all = slices.DeleteFunc(slices.Concat(all[i:], all[:i]), namesTarget); len(all) == 0 {
+		return ""
+	}
+	of := all[0]
 	if n%4 == 2 && isWord.MatchString(of.name) && (of.sort == text || of.sort == link && of.of != "") {
 		return "per: " + g.reworked(of.name)
 	}

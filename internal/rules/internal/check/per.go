@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
@@ -14,6 +15,7 @@ func (c *checker) per(r *Rule) {
 		return
 	}
 	const hint = "name what items of one target differ in, as in `per: emoji`"
+	source, place := r.Source.Decl.Name.Text, w.At
 	if w.Expression {
 		program := c.expression(w, "per", "", expr.Any)
 		switch {
@@ -22,20 +24,41 @@ func (c *checker) per(r *Rule) {
 		case program.Type() == expr.List || program.Type() == expr.Null:
 			c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "per must be a string, a number or a condition; this is %s", program.Type())
 		case len(program.Reads()) == 0:
-			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.per", hint, "%s is the same for every %s item", w.Text, r.Source.Decl.Name.Text)
+			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.per", hint, "%s is the same for every %s item", w.Text, source)
 		}
-		r.Per = Ref{Slot: noSlot, Expression: program}
-		return
+		r.Per, place = Ref{Slot: noSlot, Expression: program}, c.Locate(w.Node, 0, len(w.Text))
+	} else {
+		c.plainAttribute(w)
+		r.Per = r.refOf(r.Source, w.Text)
 	}
-	c.plainAttribute(w)
-	r.Per = r.refOf(r.Source, w.Text)
-	if c.isKey(w.Text) && r.Per.IsAttribute() {
+	switch of := r.Per.IsAttribute(); {
+	case of && c.isKey(w.Text):
 		have := "there are none"
 		if variables := r.Source.Shape.Variables; len(variables) > 0 {
 			have = strings.Join(variables, ", ")
 		}
-		c.Add(w.At, "rule.per", "name a variable of "+r.Source.Decl.Name.Text+"'s key template: "+have, "%s is a whole key", w.Text)
+		c.Add(place, "rule.per", "name a variable of "+source+"'s key template: "+have, "%s is a whole key", w.Text)
+	case of && w.Text == r.Each.List.Text:
+		c.Add(place, "rule.per", "write `per: "+r.Each.As.Text+"`", "%s is the list, and %s its element", w.Text, r.Each.As.Text)
+	case of && slices.Contains(attributesOf(r.Source.Equals), w.Text):
+		c.Add(place, "rule.per", hint, "%s is the same for every %s item", w.Text, source)
+	case r.perNamesTarget():
+		c.Add(place, "rule.per", hint, "%s says to which %s an item belongs: each map would have one entry", w.Text, r.Target.Decl.Name.Text)
 	}
+}
+
+// perNamesTarget reports whether all items of one target have one value of `per`, because the target is found by it. Where the
+// target's key holds its letters in one case, items of one target may differ in them.
+func (r *Rule) perNamesTarget() bool {
+	if r.Join.ByUnique {
+		return r.Per.isSame(r.Join.Unique) && r.Target.caseOf(r.Target.Unique) == templates.AsIs
+	}
+	for slot, from := range r.Join.Fill {
+		if r.Per.isSame(from) && r.Target.caseOf(Ref{Slot: slot}) == templates.AsIs {
+			return true
+		}
+	}
+	return false
 }
 
 // perReads lists the attributes that tell the value of `per`.

@@ -39,6 +39,14 @@ func (r Ref) Holds(element string) bool {
 	return r.IsElement() || r.Expression != nil && element != "" && slices.Contains(r.Expression.Reads(), element)
 }
 
+// isSame reports whether both say the same of every item.
+func (r Ref) isSame(other Ref) bool {
+	if r.Expression == nil || other.Expression == nil {
+		return r == other && r != nowhere
+	}
+	return r.Expression.String() == other.Expression.String()
+}
+
 // IsAttribute reports whether the text is an attribute.
 func (r Ref) IsAttribute() bool { return r.Slot == noSlot && r.Attribute != "" }
 
