@@ -52,6 +52,8 @@ const (
 	tagRule      = `  tag-index: { mirror: Post, each: tags as tag, as: TagPost, attributes: [title] }`
 	tagCountRule = `  tag-count: { count: Post, each: tags as tag, as: Tag.posts }`
 	perRule      = `  states:    { count: Post, as: Site.states, by: site, per: status }`
+	claimRule    = `  tag-item:  { mirror: Post, each: tags as tag, as: Tag, attributes: [title] }`
+	perTagRule   = `  tags:      { count: Post, each: tags as tag, as: Site.tags, by: site, per: tag }`
 	partsRule    = `  parts:     { average: part, of: Post, each: parts as part, as: Site.parts, by: site }`
 	dayRules     = `  posts:     { count: Post, as: Day.posts, by: day }
   day-likes: { average: likes, of: Post, as: Day.likes, by: day, write_shards: 2 }`
@@ -98,11 +100,15 @@ func prices() []price {
 		{"mirror: an element comes", tagRule, []change.Item{tags(many(0, 50))}, key, tags(many(0, 51)), entryUnits + 2},
 		{"mirror: one element goes, another comes", tagRule, []change.Item{tags(many(0, 50))}, key, tags(many(1, 50)), entryUnits + 2*2},
 		{"mirror: an item of 50 elements comes", tagRule, nil, key, tags(many(0, 50)), entryUnits + 50*2},
+		{"mirror: two elements come whose items have claims", claimRule, []change.Item{tags(many(0, 3))}, key, tags(many(0, 5)),
+			entryUnits + 2*(2+2)},
 		{"count: an element comes", tagCountRule, of50, key, tags(many(0, 51)), entryUnits + sumUnits + rollUpUnits},
 		{"count: one element goes, another comes", tagCountRule, of50, key, tags(many(1, 50)), entryUnits + 2*(sumUnits+rollUpUnits)},
 		{"count: an item of 50 elements comes", tagCountRule, of60, key, tags(many(0, 50)), entryUnits + 50*(sumUnits+rollUpUnits)},
 		{"per: a value comes", perRule, []change.Item{site, other()}, key, post(nil), entryUnits + sumUnits + rollUpUnits},
 		{"per: a value changes", perRule, []change.Item{site, post(nil)}, key, change.Item{"status": s("live")},
+			entryUnits + sumUnits + rollUpUnits},
+		{"per: ten elements come", perTagRule, []change.Item{site, tags(many(0, 3))}, key, tags(many(0, 13)),
 			entryUnits + sumUnits + rollUpUnits},
 		{"average: an element comes", partsRule, []change.Item{site, post(change.Item{"parts": listOf(number("1"), number("2"))})}, key,
 			change.Item{"parts": listOf(number("1"), number("2"), number("6"))}, entryUnits + sumUnits + rollUpUnits},
@@ -185,6 +191,23 @@ func TestChangesCostWhatThePageSays(t *testing.T) {
 			}
 			w.expectRight()
 		})
+	}
+}
+
+// TestCheckSaysWhatElementsCost holds what check says to the prices above: where all elements belong to one target, it names no price of
+// an element.
+func TestCheckSaysWhatElementsCost(t *testing.T) {
+	const rollUp, perTarget = " + roll-up once per batch and target", "2 WU per change and 2 WU per element that changes"
+	for rule, want := range map[string]string{
+		tagCountRule: perTarget + rollUp + ", 1 WU per new Tag",
+		perTagRule:   "2 WU per change" + rollUp + ", 1 WU per new Site, 2 WU more per change for each KB of values",
+		partsRule:    "2 WU per change" + rollUp,
+		tagRule:      perTarget,
+		claimRule:    "2 WU per change and 2 + 2 WU per element that changes: for its item and its claim",
+	} {
+		if said := loadRules(t, price{rules: rule}.file()).Rules[0].Form.Cost().Text; said != want {
+			t.Errorf("%s: check says %q", rule, said)
+		}
 	}
 }
 

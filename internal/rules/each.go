@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
 )
 
 // Each is the list of a source item of which a rule takes every element by itself, and the name of an element in the
@@ -23,6 +24,16 @@ func (e Each) String() string {
 		return ""
 	}
 	return e.List + " as " + e.As
+}
+
+// JoinsByElement reports whether the element tells which target a source item belongs to. Otherwise all elements of one item
+// belong to one target.
+func (r *Rule) JoinsByElement() bool {
+	from := r.join.Fill
+	if r.join.ByUnique {
+		from = []check.Ref{r.join.Unique}
+	}
+	return slices.ContainsFunc(from, func(of check.Ref) bool { return of.Holds(r.Each.As) })
 }
 
 // ElementsMax is the most elements of one list for which a rule has effects.

@@ -204,8 +204,8 @@ func (f *Form) Says() []rules.Said {
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 2, Text: "2 WU per change + roll-up once per batch and target"}
-	if f.rule.Each.Given() {
-		c = rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per element that changes + roll-up once per batch and target"}
+	if f.rule.JoinsByElement() {
+		c = rules.Cost{WriteUnits: 4, Text: "2 WU per change and 2 WU per element that changes + roll-up once per batch and target"}
 	}
 	if f.rule.Derives() {
 		rows := 0

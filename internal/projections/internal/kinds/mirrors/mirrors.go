@@ -96,14 +96,16 @@ func (f *Form) Says() []rules.Said { return nil }
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	c := rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per change"}
-	if f.rule.Each.Given() {
-		c.Text = "2 + 2 WU per element that changes"
+	each, claimed := f.rule.Each.Given(), !f.rule.Injective
+	switch {
+	case each && claimed:
+		return rules.Cost{WriteUnits: 6, Text: "2 WU per change and 2 + 2 WU per element that changes: for its item and its claim"}
+	case each:
+		return rules.Cost{WriteUnits: 4, Text: "2 WU per change and 2 WU per element that changes"}
+	case claimed:
+		return rules.Cost{WriteUnits: 6, Text: "2 + 2 WU per change + 2 WU for its claim"}
 	}
-	if !f.rule.Injective {
-		c = rules.Cost{WriteUnits: c.WriteUnits + 2, Text: c.Text + " + 2 WU for its claim"}
-	}
-	return c
+	return rules.Cost{WriteUnits: 4, Text: "2 + 2 WU per change"}
 }
 
 // Replays implements rules.Form.
