@@ -196,8 +196,8 @@ func TestRetryOfTooManyValuesKeepsWhatIsParked(t *testing.T) {
 	}
 }
 
-// TestValuesThatNobodyHasAreRemoved has one source pass through many values.
-func TestValuesThatNobodyHasAreRemoved(t *testing.T) {
+// TestEmptyValuesAreRemoved has one source pass through many values.
+func TestEmptyValuesAreRemoved(t *testing.T) {
 	w := newWorld(t, reactionRules)
 	w.perItems()
 	e, n := w.seeded(), 0
