@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -61,6 +62,31 @@ func (r *Rule) ForEach(m *Match, img change.Image, take func(text string, m *Mat
 		if err := take(el.text, &of); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// TargetsBytesMax is how long the keys of the targets of one item's elements may be together, under all rules with `each`. The item's
+// ledger entry names them, and those of its former elements while they are due: it has up to 400 KB (DynamoDB developer guide,
+// "Service quotas").
+const TargetsBytesMax = 128 << 10
+
+// CheckTargets refuses targets of one item's elements whose keys are too long together. Each rule has the same share.
+func (r *Rule) CheckTargets(keys iter.Seq[string]) error {
+	known, size, rules := map[string]bool{}, 0, 0
+	for key := range keys {
+		if !known[key] {
+			known[key], size = true, size+len(key)
+		}
+	}
+	for _, other := range r.Source.Sources {
+		if other.Each.Given() {
+			rules++
+		}
+	}
+	if most := TargetsBytesMax / rules; size > most {
+		return &ItemError{Code: "each.too_large", Reason: fmt.Sprintf(
+			"the keys of the targets of all elements of %s.%s have %d bytes: at most %d are allowed", r.Source.Name, r.Each.List, size, most)}
 	}
 	return nil
 }

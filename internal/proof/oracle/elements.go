@@ -12,8 +12,10 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// elementsMax is how many different elements of one list a rule takes.
-const elementsMax = 200
+const (
+	elementsMax     = 200       // different elements of one list that a rule takes
+	targetsBytesMax = 128 << 10 // of the keys of their targets, which the rules of an entity share
+)
 
 // taken is an item as a rule takes it: as a whole, or for one element of a list.
 type taken struct {
@@ -93,7 +95,31 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 			all = append(all, share{c, t.element})
 		}
 	}
+	targets := map[string]bool{}
+	for _, s := range all {
+		targets[s.Group] = true
+	}
+	if err := tooLarge(rule, targets); err != nil {
+		return nil, err
+	}
 	return all, nil
+}
+
+// tooLarge refuses the targets of an item's elements if their keys are too long.
+func tooLarge(rule *rules.Rule, targets map[string]bool) error {
+	size, sharing := 0, 0
+	for key := range targets {
+		size += len(key)
+	}
+	for _, r := range rule.Source.Sources {
+		if r.Each.List != "" {
+			sharing++
+		}
+	}
+	if rule.Each.List != "" && size > targetsBytesMax/sharing {
+		return &rules.ItemError{Code: "each.too_large"}
+	}
+	return nil
 }
 
 // image is a mirror item for which an item asks.
@@ -119,6 +145,13 @@ func images(rule *rules.Rule, m *rules.Match, item change.Item) ([]image, error)
 			continue
 		}
 		all = append(all, image{made, rule.ElementAt(made.Key)})
+	}
+	targets := map[string]bool{}
+	for _, made := range all {
+		targets[made.Key.String()] = true
+	}
+	if err := tooLarge(rule, targets); err != nil {
+		return nil, err
 	}
 	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -242,6 +243,17 @@ func (fs Effects) withoutElements(gs Effects) Effects {
 	return left
 }
 
+// groupsUnder are the groups of all effects under an id.
+func (fs Effects) groupsUnder(id string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k, f := range fs {
+			if k.ID == id && !yield(f.Group) {
+				return
+			}
+		}
+	}
+}
+
 // MatchOf says which entity an image is of: none if it is nil, or matches none.
 func (bs *Bindings) MatchOf(key change.Key, img change.Image) (m rules.Match) {
 	if img != nil {
@@ -261,7 +273,11 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 	for _, r := range m.Entity.Sources {
 		b := bs.Of(r)
 		id = b.ID
-		if err := b.Family.(Feeder).Effects(b, &m, img, tell); err != nil {
+		err := b.Family.(Feeder).Effects(b, &m, img, tell)
+		if err == nil && r.Each.Given() {
+			err = r.CheckTargets(fs.groupsUnder(id))
+		}
+		if err != nil {
 			maps.DeleteFunc(fs, func(k EffectKey, _ Effect) bool { return k.ID == id })
 			tell("", ParkedBy(err))
 		}
@@ -274,7 +290,6 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 			fs[locator] = Effect{Kind: Located, Group: value}
 		}
 	}
-	fs.bound(bs)
 	return fs
 }
 
