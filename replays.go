@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 	"github.com/dynamill/dynamill/internal/replayerror"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -30,7 +31,7 @@ type replayState struct {
 
 // named gives an error of a replay the name that a state machine knows it by.
 func named(err error) error {
-	if replay.IsDamage(err) {
+	if sources.IsDamage(err) {
 		return &replayerror.DamagedFileError{Err: err}
 	}
 	return err
@@ -150,11 +151,11 @@ func (r replayer) resume(ctx context.Context, step json.RawMessage) (now replaye
 }
 
 func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (replay.Config, error) {
-	keys := replay.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
+	keys := sources.KeyNames{Partition: r.set.Table.PartitionKey, Sort: r.set.Table.SortKey}
 	cfg := replay.Config{
 		Engine: r.instance, State: r.owner.cfg.Tables, StateTable: r.Describe().StateTable, Rules: request.Rules, Restart: request.Restart,
 		Version: replay.VersionOf(r.set), Worker: r.owner.cfg.Worker,
-		Scan: replay.ScanConfig{Client: r.owner.cfg.Tables, Keys: keys, Segments: request.Segments},
+		Scan: sources.ScanConfig{Client: r.owner.cfg.Tables, Keys: keys, Segments: request.Segments},
 	}
 	if request.Scans() {
 		return cfg, nil
@@ -162,7 +163,7 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	if r.owner.cfg.S3 == nil {
 		return cfg, &handlers.PayloadError{Reason: "this function reads no exports: it has no client of S3"}
 	}
-	export, err := replay.OpenExport(ctx, replay.FilesConfig{Place: request.Source, S3: r.owner.cfg.S3, Table: r.table, Keys: keys})
+	export, err := sources.OpenExport(ctx, sources.FilesConfig{Place: request.Source, S3: r.owner.cfg.S3, Table: r.table, Keys: keys})
 	if err != nil {
 		return cfg, named(fmt.Errorf("opening the export %s: %w", request.Source, err))
 	}
@@ -170,8 +171,8 @@ func (r replayer) config(ctx context.Context, request handlers.ReplayRequest) (r
 	return cfg, nil
 }
 
-func closeSource(source replay.Source) {
-	if export, ok := source.(*replay.Files); ok {
+func closeSource(source sources.Source) {
+	if export, ok := source.(*sources.Files); ok {
 		_ = export.Close() // only read
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/explain"
-	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/archive"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // archivedRecords reads an archive's plain files as `dynamill explain` reads records, but
@@ -90,8 +90,8 @@ func TestAnArchiveHoldsEveryRecordThoughItsWriterIsKilled(t *testing.T) {
 		t.Errorf("the table, and what the archive comes to (-want +got):\n%s", diff)
 	}
 
-	source, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: w.table,
-		Keys: replay.KeyNames{Partition: "pk", Sort: "sk"}})
+	source, err := sources.OpenArchive(t.Context(), sources.FilesConfig{Place: dir, Table: w.table,
+		Keys: sources.KeyNames{Partition: "pk", Sort: "sk"}})
 	w.must(err)
 	defer source.Close()
 	pieces, err := source.Pieces(t.Context())

@@ -169,6 +169,13 @@ func TestBreachesAreFound(t *testing.T) {
 			},
 			want: []string{"./internal/replay -> ./internal/progress -> ./internal/streamreader/lineage"},
 		},
+		"a source of keys knows the run": {
+			graph: imports{
+				"./internal/replay":         {"./internal/replay/sources"},
+				"./internal/replay/sources": {"./internal/replay/archive", "./internal/replay/internal/progress"},
+			},
+			want: []string{"./internal/replay/sources -> ./internal/replay/internal/progress"},
+		},
 		"the library uses the simulator": {
 			graph: imports{"./internal/streamreader": {"./internal/sim/dynamosim"}},
 			want:  []string{"./internal/streamreader -> ./internal/sim/dynamosim"},

@@ -203,6 +203,13 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why:     "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},
 	{
+		from: []string{"./internal/replay/sources"}, to: []string{"./internal/replay", "./internal/rules"},
+		allowed: []string{
+			"./internal/replay/archive", "./internal/replay/objects", "./internal/replay/internal/export", "./internal/replay/internal/lines",
+		},
+		why: "a source gives keys; the run that works them off, and the rules that it serves, are for the room above",
+	},
+	{
 		from: []string{"./internal/infra"}, to: append([]string{"./internal/attributes", awsSDK, smithy}, engine...),
 		why: "templates follow from the rule file alone; who deploys them calls AWS",
 	},
@@ -359,7 +366,7 @@ func local(importPath string) string {
 }
 
 // room is the part of a package's folder that the layout names: "./cmd",
-// "./cmd/dynamill/internal/output", "./internal/sim/dynamosim", "./internal/projections/internal/plan".
+// "./cmd/dynamill/internal/output", "./internal/sim/dynamosim", "./internal/replay/sources".
 func room(pkg string) string {
 	parts := strings.Split(pkg, "/")
 	depth := 2
@@ -368,7 +375,7 @@ func room(pkg string) string {
 			continue
 		}
 		depth = at + 2
-		if slices.Contains([]string{"sim", "proof", "kinds"}, parts[at+1]) {
+		if slices.Contains([]string{"sim", "proof", "kinds", "replay"}, parts[at+1]) {
 			depth++
 		}
 	}

@@ -2,8 +2,8 @@
 // and makes good for stream records that were never read. It keeps the driver's part of promises 5 (beside the stream it
 // changes nothing twice), 6 (rules can change) and 10 (nothing shows before it is complete).
 //
-// A Source gives keys in pieces: a parallel scan, an export, an archive of records, a list. Every item is rederived from
-// what it is now, so a source may be old. Run works off several pieces at a time, and shares them with other processes.
+// A source gives keys in pieces (package sources). Every item is rederived from what it is now, so a source may be old. Run
+// works off several pieces at a time, and shares them with other processes.
 // The state table holds the place in each piece, saved after every page. Next and WorkPiece do one piece at a time, for a
 // caller that spreads the work over many short-lived processes.
 //

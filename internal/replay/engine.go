@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -40,7 +41,7 @@ const (
 )
 
 // stateKeys names the key attributes of the state table.
-var stateKeys = KeyNames{Partition: "pk", Sort: "sk"}
+var stateKeys = sources.KeyNames{Partition: "pk", Sort: "sk"}
 
 const (
 	parallelDefault = 4
@@ -63,9 +64,9 @@ type Config struct {
 	StateTable string
 	// Scan says how to scan, and names the user's table's keys; its Table is not used. With Segments 0 a resumed scan
 	// keeps its number. It is needed with a Source, too: the table says which of its keys are numbers.
-	Scan ScanConfig
+	Scan sources.ScanConfig
 	// Source gives the items; nil: a scan of the whole table, which alone can bring rules into force and find vanished items.
-	Source Source
+	Source sources.Source
 	// Rules limits the replay to the items of some rules, by name; nil: all.
 	Rules []string
 	// Version distinguishes the rules from former ones: under others it is other work.
@@ -147,7 +148,7 @@ func (d *driver) rederive() string {
 }
 
 // scanOf says how to scan the table of a pass.
-func (d *driver) scanOf(pass string) ScanConfig {
+func (d *driver) scanOf(pass string) sources.ScanConfig {
 	cfg := d.Scan
 	if cfg.Table = d.Engine.TableOf(pass); cfg.Table == d.StateTable {
 		cfg.Keys = stateKeys
@@ -156,16 +157,16 @@ func (d *driver) scanOf(pass string) ScanConfig {
 }
 
 // sourceOf returns the source of a pass, and its number of segments if it is a scan.
-func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (Source, int, error) {
+func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (sources.Source, int, error) {
 	cfg := d.scanOf(pass)
 	if d.Source != nil && pass == d.rederive() {
-		source, err := normalize(ctx, d.Source, cfg)
+		source, err := sources.Normalize(ctx, d.Source, cfg)
 		return source, 0, err
 	}
 	if segments > 0 {
 		cfg.Segments = segments
 	}
-	scan, err := NewScan(ctx, cfg)
+	scan, err := sources.NewScan(ctx, cfg)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -178,8 +179,7 @@ func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()
 	}
-	scan := Scan{config: d.scanOf(pass)}
-	return scan.Describe()
+	return d.scanOf(pass).Describe()
 }
 
 // VersionOf digests what rules mean and what they are called, for Config.Version.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // How the work on a piece can end without being done.
@@ -27,8 +28,8 @@ const (
 // assignment is one piece of a step, for this process to work off.
 type assignment struct {
 	step   Step
-	source Source
-	piece  Piece
+	source sources.Source
+	piece  sources.Piece
 	seen   progress.Piece // its row, as it was last seen
 }
 
@@ -99,7 +100,7 @@ func (w pageWork) pageMax() int {
 		return 0
 	}
 	before := w.piece.PageMax
-	most := min(2*before, pageItemsMax)
+	most := min(2*before, sources.PageItemsMax)
 	if left := time.Until(w.until); w.took > 0 {
 		most = min(most, int(float64(before)*float64(left)/2/float64(w.took)))
 	}
@@ -108,12 +109,12 @@ func (w pageWork) pageMax() int {
 
 // page works off the next page of the piece and saves the place behind it.
 func (w pageWork) page() (last bool, err error) {
-	page, err := progress.Attempt(w.reading, func() (Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
+	page, err := progress.Attempt(w.reading, func() (sources.Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
 	if err != nil {
 		if w.reading.Err() != nil {
 			return false, errGivenUp
 		}
-		if IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
+		if sources.IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
 			err = errors.Join(err, w.held.Forget(w.working))
 		}
 		return false, err
@@ -198,7 +199,7 @@ func (d *driver) assign(ctx context.Context, step Step, name string) (assignment
 	if got := source.Describe(); got != step.Source {
 		return assignment{}, fmt.Errorf("the step is of the %s, but the source is the %s", step.Source, got)
 	}
-	at := slices.IndexFunc(pieces, func(p Piece) bool { return p.Name == name })
+	at := slices.IndexFunc(pieces, func(p sources.Piece) bool { return p.Name == name })
 	if at < 0 {
 		return assignment{}, fmt.Errorf("%q is no piece of the %s", name, step.Source)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
@@ -26,6 +27,8 @@ const (
 )
 
 var errKilled = errors.New("killed")
+
+var blogKeys = sources.KeyNames{Partition: "pk", Sort: "sk"}
 
 // rig is what replays share: a state table, a table, and an engine that keeps the books.
 type rig struct {
@@ -186,10 +189,10 @@ func (p *process) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...f
 }
 
 // config is that of a replay of a source; nil: of the whole table.
-func (p *process) config(source replay.Source) replay.Config {
+func (p *process) config(source sources.Source) replay.Config {
 	return replay.Config{
 		Engine: p, State: p, StateTable: stateTable, Source: source, Term: term, Worker: "w",
-		Scan: replay.ScanConfig{Client: p.sim, Keys: blogKeys, Segments: 4},
+		Scan: sources.ScanConfig{Client: p.sim, Keys: blogKeys, Segments: 4},
 	}
 }
 
@@ -209,26 +212,26 @@ func newBook(pieces, pages int) *book {
 
 func (b *book) Describe() string { return b.name }
 
-func (b *book) Pieces(context.Context) ([]replay.Piece, error) {
-	found := make([]replay.Piece, b.pieces)
+func (b *book) Pieces(context.Context) ([]sources.Piece, error) {
+	found := make([]sources.Piece, b.pieces)
 	for i := range found {
 		found[i].Name = fmt.Sprintf("part-%d", i)
 	}
 	return found, nil
 }
 
-func (b *book) Read(ctx context.Context, piece replay.Piece, cursor string) (replay.Page, error) {
+func (b *book) Read(ctx context.Context, piece sources.Piece, cursor string) (sources.Page, error) {
 	if err := ctx.Err(); err != nil {
-		return replay.Page{}, err
+		return sources.Page{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.torn[piece.Name]; err != nil {
-		return replay.Page{}, err
+		return sources.Page{}, err
 	}
 	b.reads[piece.Name]++
 	n, _ := strconv.Atoi(cursor)
-	return replay.Page{
+	return sources.Page{
 		Keys: []change.Key{{Partition: piece.Name, Sort: strconv.Itoa(n)}}, Items: 1, ReadUnits: 0.5,
 		Next: strconv.Itoa(n + 1), Last: n+1 == b.pages,
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // Run works off what rules need that are not in force yet. If all are, or the Config asks for less than everything, it
@@ -54,7 +55,7 @@ func (d *driver) workStep(ctx context.Context, step Step) error {
 }
 
 // fromAnywhere turns the list, so that processes that begin together do not all reach for the same piece.
-func fromAnywhere(pieces []Piece, owner string) []Piece {
+func fromAnywhere(pieces []sources.Piece, owner string) []sources.Piece {
 	if len(pieces) == 0 {
 		return nil
 	}
@@ -68,8 +69,8 @@ func fromAnywhere(pieces []Piece, owner string) []Piece {
 type board struct {
 	*driver
 	step   Step
-	source Source
-	pieces []Piece
+	source sources.Source
+	pieces []sources.Piece
 	rows   map[string]progress.Piece // as last seen
 	busy   map[string]bool           // worked on by this process
 	failed map[string]error
@@ -194,7 +195,7 @@ func (b *board) reportPieces() {
 
 // finished reports whether nothing is left that could still be done.
 func (b *board) finished() bool {
-	return !slices.ContainsFunc(b.pieces, func(p Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
+	return !slices.ContainsFunc(b.pieces, func(p sources.Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
 }
 
 // failures names the pieces that have failed here and that no other worker has done.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 func TestScanRederivesEveryItemThenSweeps(t *testing.T) {
@@ -166,10 +167,10 @@ func TestOtherSegmentsRulesVersionsOrConsistencyAreOtherWork(t *testing.T) {
 		func(c *replay.Config) { c.Rules = []string{"a"} },
 		func(c *replay.Config) { c.Source = newBook(1, 1) },
 		func(c *replay.Config) {
-			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 5}
+			c.Scan = sources.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 5}
 		},
 		func(c *replay.Config) {
-			c.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
+			c.Scan = sources.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 4, EventuallyConsistent: true}
 		},
 	}
 	runs := map[string]bool{}
@@ -197,7 +198,7 @@ func TestAResumedScanKeepsTheSegmentsThatItWasBegunWith(t *testing.T) {
 	r := newRig(t)
 	cfg := r.process().config(nil)
 	segments := 3
-	cfg.Scan = replay.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 0}
+	cfg.Scan = sources.ScanConfig{Client: r.sim, Keys: blogKeys, Segments: 0}
 	first, err := replay.Next(t.Context(), cfg, replay.Step{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/replay/internal/progress"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // Step is one pass of a replay, for Run or, as JSON, for other processes that call WorkPiece.
@@ -147,7 +148,7 @@ func (d *driver) readPieces(ctx context.Context, step *Step) (items int64, all i
 }
 
 // piecesOf returns the source of a step and all of its pieces.
-func (d *driver) piecesOf(ctx context.Context, step Step) (Source, []Piece, error) {
+func (d *driver) piecesOf(ctx context.Context, step Step) (sources.Source, []sources.Piece, error) {
 	source, _, err := d.sourceOf(ctx, step.Pass, step.Segments)
 	if err != nil {
 		return nil, nil, err
@@ -176,20 +177,20 @@ func (d *driver) open(ctx context.Context, passes []string, last Step) (progress
 			return progress.Opened{Run: found}, nil
 		}
 	}
-	var sources []string
+	var described []string
 	for _, pass := range passes {
 		source, segments, err := d.sourceOf(ctx, pass, 0)
 		if err != nil {
 			return progress.Opened{}, err
 		}
-		sources = append(sources, source.Describe())
+		described = append(described, source.Describe())
 		run.Segments = append(run.Segments, segments)
 	}
-	run.Source = strings.Join(sources, "; ")
+	run.Source = strings.Join(described, "; ")
 	return d.store.Open(ctx, run, d.Restart && last.Run == "" && !last.Changes, idleMax)
 }
 
-func namesOf(pieces []Piece) []string {
+func namesOf(pieces []sources.Piece) []string {
 	names := make([]string, len(pieces))
 	for i, p := range pieces {
 		names[i] = p.Name

@@ -17,11 +17,12 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // orchestrate replays as a state machine does: steps travel as JSON, each piece
 // is given to calls of its own that have a second each, all pieces at once.
-func (r *rig) orchestrate(source replay.Source) (calls int, err error) {
+func (r *rig) orchestrate(source sources.Source) (calls int, err error) {
 	var step replay.Step
 	for {
 		text, err := json.Marshal(step)
@@ -155,12 +156,12 @@ type volume struct{ keys int }
 
 func (volume) Describe() string { return "volume" }
 
-func (volume) Pieces(context.Context) ([]replay.Piece, error) {
-	return []replay.Piece{{Name: "all"}}, nil
+func (volume) Pieces(context.Context) ([]sources.Piece, error) {
+	return []sources.Piece{{Name: "all"}}, nil
 }
 
-func (v volume) Read(context.Context, replay.Piece, string) (replay.Page, error) {
-	page := replay.Page{Items: int64(v.keys) + 3, Last: true, Next: "end"} // three lines had no key
+func (v volume) Read(context.Context, sources.Piece, string) (sources.Page, error) {
+	page := sources.Page{Items: int64(v.keys) + 3, Last: true, Next: "end"} // three lines had no key
 	for i := range v.keys {
 		page.Keys = append(page.Keys, keyOf(i))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -109,8 +110,8 @@ func (w *Worker) replays(ctx context.Context, world World, r Replay) error {
 	cfg := replay.Config{
 		Engine: inLanes{engine}, State: w.client, StateTable: world.StateTable, Version: versionOf(set),
 		Parallel: piecesMax, Worker: w.String(), Term: world.LeaseTerm, Unique: w.unique(), Restart: r.Restart,
-		Scan: replay.ScanConfig{
-			Client: w.client, Segments: r.Segments, Keys: replay.KeyNames{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey},
+		Scan: sources.ScanConfig{
+			Client: w.client, Segments: r.Segments, Keys: sources.KeyNames{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey},
 		},
 	}
 	if r.Keys != nil {
@@ -195,22 +196,22 @@ const exportPage = 2
 func (e export) Describe() string { return fmt.Sprintf("export %s of %d items", e.name, len(e.keys)) }
 
 // Pieces are its files.
-func (e export) Pieces(context.Context) ([]replay.Piece, error) {
-	pieces := make([]replay.Piece, piecesMax)
+func (e export) Pieces(context.Context) ([]sources.Piece, error) {
+	pieces := make([]sources.Piece, piecesMax)
 	for i := range pieces {
-		pieces[i] = replay.Piece{Name: strconv.Itoa(i)}
+		pieces[i] = sources.Piece{Name: strconv.Itoa(i)}
 	}
 	return pieces, nil
 }
 
 // Read reads some keys of a file.
-func (e export) Read(_ context.Context, piece replay.Piece, cursor string) (replay.Page, error) {
+func (e export) Read(_ context.Context, piece sources.Piece, cursor string) (sources.Page, error) {
 	file, err := strconv.Atoi(piece.Name)
 	at, failed := strconv.Atoi("0" + cursor)
 	if err = errors.Join(err, failed); err != nil {
-		return replay.Page{}, err
+		return sources.Page{}, err
 	}
 	keys := e.keys[len(e.keys)*file/piecesMax : len(e.keys)*(file+1)/piecesMax]
 	page := keys[min(at, len(keys)):min(at+exportPage, len(keys))]
-	return replay.Page{Keys: page, Items: int64(len(page)), Next: strconv.Itoa(at + exportPage), Last: at+exportPage >= len(keys)}, nil
+	return sources.Page{Keys: page, Items: int64(len(page)), Next: strconv.Itoa(at + exportPage), Last: at+exportPage >= len(keys)}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 func TestErrorTextKeepsOnlyItsOwnLineBreaks(t *testing.T) {
@@ -26,7 +27,7 @@ func TestErrorTextKeepsOnlyItsOwnLineBreaks(t *testing.T) {
 		"of a failure": {Unsuited("no %s: %w", key, leaf), "no " + shown + ": reading " + shown},
 		"of pieces": {&replay.PiecesError{Source: "list", Pieces: 2, Errors: []error{leaf, leaf}},
 			"2 of 2 pieces of the list failed, the others are done:\nreading " + shown + "\nreading " + shown},
-		"of a list": {Invalid("--from x: %w", &replay.KeyListError{Name: "x", Problems: []string{"line 1: " + key}, Total: 2}),
+		"of a list": {Invalid("--from x: %w", &sources.KeyListError{Name: "x", Problems: []string{"line 1: " + key}, Total: 2}),
 			"--from x: x: 2 of its lines are no keys:\n  line 1: " + shown + "\n  and 1 more"},
 		"of the flags' parser": {Invalid("%w; help", LaidOut{errors.New("unknown\n\n\tplan\n\x1b")}), "unknown\n\n\tplan\n\\x1b; help"},
 		"of an unseen cause":   {&dynamill.EndedError{Problem: "a\nb", Remedy: "c"}, `a\nb: c`},

@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // recordFileMax bounds what `explain` reads (bytes); a Lambda payload has at most 6 MB.
@@ -107,7 +107,7 @@ func Item(ctx context.Context, out *output.Output, s *settings.Settings, text st
 	if err != nil {
 		return err
 	}
-	key, err := replay.ParseKey(text, replay.KeyNames{Partition: w.Set.Table.PartitionKey, Sort: w.Set.Table.SortKey})
+	key, err := sources.ParseKey(text, sources.KeyNames{Partition: w.Set.Table.PartitionKey, Sort: w.Set.Table.SortKey})
 	if err != nil {
 		return ending.Invalid("--key: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // throttles tells refusals of a table that is asked for more than its capacity.
@@ -51,7 +52,7 @@ type replayer struct {
 	*session.Session
 	options Options
 	engine  *projections.Engine
-	source  replay.Source // nil: a scan of the whole table
+	source  sources.Source // nil: a scan of the whole table
 	// sourceItems is how many items the source says that it has; 0: not known.
 	sourceItems int64
 	counts      environment.Counts
@@ -120,15 +121,15 @@ func (r *replayer) config(report func(replay.Progress)) replay.Config {
 		Engine: r.engine, State: r.Env.Tables, StateTable: r.engine.Describe().StateTable, Source: r.source, Rules: r.options.Rules,
 		Version: replay.VersionOf(r.Set), Parallel: r.options.Parallel, Restart: r.options.Restart, Report: report,
 		Opened: func(o replay.Opened) { fmt.Fprintln(r.Screen, openedText(o)) },
-		Scan: replay.ScanConfig{
+		Scan: sources.ScanConfig{
 			Client: r.Env.Tables, Keys: r.keys(), Segments: r.options.Segments,
 			EventuallyConsistent: r.options.EventuallyConsistent, Pace: pace.New(r.options.ReadRateMax),
 		},
 	}
 }
 
-func (r *replayer) keys() replay.KeyNames {
-	return replay.KeyNames{Partition: r.Set.Table.PartitionKey, Sort: r.Set.Table.SortKey}
+func (r *replayer) keys() sources.KeyNames {
+	return sources.KeyNames{Partition: r.Set.Table.PartitionKey, Sort: r.Set.Table.SortKey}
 }
 
 func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
@@ -189,8 +190,8 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 	switch {
 	case o.Segments < 0:
 		return ending.Invalid("--segments %d is negative: give a number of segments, or none", o.Segments)
-	case o.Segments > replay.ScanSegmentsLimit:
-		return ending.Invalid("--segments %d is more than DynamoDB's limit of %d", o.Segments, replay.ScanSegmentsLimit)
+	case o.Segments > sources.ScanSegmentsLimit:
+		return ending.Invalid("--segments %d is more than DynamoDB's limit of %d", o.Segments, sources.ScanSegmentsLimit)
 	case o.Segments > 0 && o.From != FromScan && segmentsTyped:
 		return ending.Invalid("--segments has no meaning with --from %s: only a scan has segments", o.From)
 	case o.EventuallyConsistent && o.From != FromScan:
@@ -270,8 +271,8 @@ func (r *replayer) announce(ctx context.Context, left int) error {
 			items += p.Items
 		}
 		// An archive's files do not say how many they have, and what is parked is counted by rule.
-		_, exact := r.source.(*replay.Files)
-		if exact && !slices.ContainsFunc(pieces, func(p replay.Piece) bool { return p.Items == 0 }) {
+		_, exact := r.source.(*sources.Files)
+		if exact && !slices.ContainsFunc(pieces, func(p sources.Piece) bool { return p.Items == 0 }) {
 			r.sourceItems = items
 		}
 		facts.Add("source", r.sourceName()+", "+printable.Counted(len(pieces), "piece"))

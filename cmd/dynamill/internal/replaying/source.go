@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/objects"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 func (r *replayer) sourceName() string {
@@ -23,7 +23,7 @@ func (r *replayer) sourceName() string {
 // openSource opens what --from names; a scan is made by the replay itself.
 func (r *replayer) openSource(ctx context.Context) (closeSource func(), err error) {
 	begin, place := r.options.source()
-	files := replay.FilesConfig{Place: place, Table: r.Table, Keys: r.keys()}
+	files := sources.FilesConfig{Place: place, Table: r.Table, Keys: r.keys()}
 	if objects.OnS3(place) {
 		if files.S3, err = r.Env.S3Client(ctx); err != nil {
 			return nil, r.sourceFailure(err)
@@ -33,15 +33,15 @@ func (r *replayer) openSource(ctx context.Context) (closeSource func(), err erro
 	case FromScan:
 		return func() {}, nil
 	case FromParked:
-		r.source = replay.NewParked(r.Table, parkedKeys{r})
+		r.source = sources.NewParked(r.Table, parkedKeys{r})
 	case FromExport:
-		r.source, err = replay.OpenExport(ctx, files)
+		r.source, err = sources.OpenExport(ctx, files)
 	case FromArchive:
-		r.source, err = replay.OpenArchive(ctx, files)
+		r.source, err = sources.OpenArchive(ctx, files)
 	case fromFile:
-		r.source, err = replay.OpenKeyList(place, r.keys())
+		r.source, err = sources.OpenKeyList(place, r.keys())
 	default: // checkFrom lets nothing but standard input through
-		r.source, err = replay.SpoolKeyList(stoppable(ctx, r.Settings.Stdin), "standard input", r.keys())
+		r.source, err = sources.SpoolKeyList(stoppable(ctx, r.Settings.Stdin), "standard input", r.keys())
 	}
 	if err != nil {
 		return nil, r.sourceFailure(err)
@@ -70,7 +70,7 @@ func (r *replayer) sourceFailure(err error) error {
 	switch {
 	case errors.As(err, new(*ending.Failure)):
 		return err
-	case errors.As(err, new(*replay.ExportError)), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
+	case errors.As(err, new(*sources.ExportError)), errors.Is(err, fs.ErrNotExist), !strings.Contains(r.options.From, FromS3):
 		return ending.Invalid("%w", err)
 	}
 	if told := r.Env.Classify(err); told != err { //nolint:errorlint // classify returns this very error if it does not know it
@@ -86,7 +86,7 @@ type parkedKeys struct{ *replayer }
 func (p parkedKeys) CountParked(ctx context.Context) (int, error) { return p.engine.CountParked(ctx) }
 
 // ParkedKeys returns the keys of what is parked behind an id, at most as many as limit says.
-func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page replay.Page, err error) {
+func (p parkedKeys) ParkedKeys(ctx context.Context, behind string, limit int) (page sources.Page, err error) {
 	parked, more, err := p.engine.ParkedBehind(ctx, behind, limit)
 	if err != nil {
 		return page, err

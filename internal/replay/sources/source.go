@@ -1,4 +1,4 @@
-package replay
+package sources
 
 import (
 	"context"
@@ -24,8 +24,8 @@ var (
 	_ Source = (*Parked)(nil)
 )
 
-// pageItemsMax is how many items, or lines of a file, a page has at most.
-const pageItemsMax = 500
+// PageItemsMax is how many items, or lines of a file, a page has at most.
+const PageItemsMax = 500
 
 // Piece is a part of a source: a segment of a scan, a file of an export.
 type Piece struct {
@@ -37,9 +37,9 @@ type Piece struct {
 // pageMax is how many items a page may have.
 func (p Piece) pageMax() int {
 	if p.PageMax > 0 {
-		return min(p.PageMax, pageItemsMax)
+		return min(p.PageMax, PageItemsMax)
 	}
-	return pageItemsMax
+	return PageItemsMax
 }
 
 // Page is a bounded part of a piece. It may hold no keys though it is not the last.

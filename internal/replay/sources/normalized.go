@@ -1,4 +1,4 @@
-package replay
+package sources
 
 import (
 	"context"
@@ -20,8 +20,9 @@ type normalized struct {
 	numbers map[string]bool // by attribute
 }
 
-// normalize describes the table that a source's keys are of.
-func normalize(ctx context.Context, source Source, of ScanConfig) (Source, error) {
+// Normalize makes a source whose pages have each key once, with numbers as the table has them. It describes the table, whose
+// definition says which of its key attributes are numbers.
+func Normalize(ctx context.Context, source Source, of ScanConfig) (Source, error) {
 	out, err := of.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &of.Table})
 	if err != nil {
 		return nil, fmt.Errorf("describing table %s: %w", of.Table, err)

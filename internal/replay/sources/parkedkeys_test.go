@@ -1,4 +1,4 @@
-package replay_test
+package sources_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
 // parkedTable is what is parked: keys by id.
@@ -23,7 +23,7 @@ type parkedTable struct {
 
 func (p *parkedTable) CountParked(context.Context) (int, error) { return len(p.keys), p.failure }
 
-func (p *parkedTable) ParkedKeys(_ context.Context, behind string, limit int) (page replay.Page, _ error) {
+func (p *parkedTable) ParkedKeys(_ context.Context, behind string, limit int) (page sources.Page, _ error) {
 	page.Last = true
 	for _, id := range slices.Sorted(maps.Keys(p.keys)) {
 		if id <= behind {
@@ -46,7 +46,7 @@ func TestParkedKeysAreReadOnceEachThoughTheyAreUnparkedMeanwhile(t *testing.T) {
 		want = append(want, key)
 		parked.keys["likes/"+key.String()], parked.keys["posts/"+key.String()] = key, key
 	}
-	source := replay.NewParked("app", parked)
+	source := sources.NewParked("app", parked)
 	pieces, err := source.Pieces(t.Context())
 	if err != nil || len(pieces) != 1 || pieces[0].Items != 2_401 || source.Describe() != "parked records of app" {
 		t.Errorf("%q: %v, %v", source.Describe(), pieces, err)
@@ -68,10 +68,10 @@ func TestParkedKeysAreReadOnceEachThoughTheyAreUnparkedMeanwhile(t *testing.T) {
 	if diff := cmp.Diff(sortedKeys(want), sortedKeys(got)); diff != "" || skipped != 1 {
 		t.Errorf("%d skipped, keys (-want +got):\n%s", skipped, diff)
 	}
-	if _, err := source.Read(t.Context(), replay.Piece{Name: "x"}, ""); err == nil {
+	if _, err := source.Read(t.Context(), sources.Piece{Name: "x"}, ""); err == nil {
 		t.Error("a piece that is none is read")
 	}
-	failing := replay.NewParked("app", &parkedTable{failure: os.ErrDeadlineExceeded})
+	failing := sources.NewParked("app", &parkedTable{failure: os.ErrDeadlineExceeded})
 	if _, err := failing.Read(t.Context(), pieces[0], ""); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}

@@ -1,4 +1,4 @@
-package replay_test
+package sources_test
 
 import (
 	"bytes"
@@ -16,11 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/archive"
+	"github.com/dynamill/dynamill/internal/replay/sources"
+	"github.com/dynamill/dynamill/internal/sim/exportsim"
 )
 
-const streamARN = tableARN + "/stream/2026-11-21T00:00:00.000"
+const streamARN = exportsim.TableARN + "/stream/2026-11-21T00:00:00.000"
 
 func streamRecord(t *testing.T, n int) change.Record {
 	t.Helper()
@@ -66,9 +67,9 @@ func write(t *testing.T, w *archive.Writer, records []change.Record) {
 	}
 }
 
-func openArchive(t *testing.T, dir string) *replay.Files {
+func openArchive(t *testing.T, dir string) *sources.Files {
 	t.Helper()
-	source, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys})
+	source, err := sources.OpenArchive(t.Context(), sources.FilesConfig{Place: dir, Table: "app", Keys: blogKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +96,8 @@ func TestArchivedRecordsAreRead(t *testing.T) {
 		if err := writer.Close(); err != nil {
 			t.Fatal(err)
 		}
-		open := func() replay.Source { return openArchive(t, dir) }
-		for _, begun := range []func() replay.Source{nil, open} {
+		open := func() sources.Source { return openArchive(t, dir) }
+		for _, begun := range []func() sources.Source{nil, open} {
 			keys, sum := readAll(t, open(), begun)
 			if diff := cmp.Diff(sortedKeys(want), keys); diff != "" || sum.Items != 1_203 || sum.Skipped != 0 {
 				t.Errorf("packed %v: %+v, keys (-want +got):\n%s", packed, sum, diff)
@@ -128,7 +129,7 @@ func TestAnArchiveCutAnywhereKeepsWhatWasOnDisk(t *testing.T) {
 			if err := os.WriteFile(file, whole[:length], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			page, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: filepath.Base(file)}, "")
+			page, err := openArchive(t, dir).Read(t.Context(), sources.Piece{Name: filepath.Base(file)}, "")
 			if err != nil {
 				t.Fatalf("packed %v, cut at %d: %v", packed, length, err)
 			}
@@ -163,7 +164,7 @@ func TestEveryCutOfAPackedFileCanBeRead(t *testing.T) {
 		if err := os.WriteFile(file, whole[:length], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if page, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: filepath.Base(file)}, ""); err != nil || !page.Last {
+		if page, err := openArchive(t, dir).Read(t.Context(), sources.Piece{Name: filepath.Base(file)}, ""); err != nil || !page.Last {
 			t.Errorf("cut at %d: %+v, %v", length, page, err)
 		}
 	}
@@ -275,7 +276,7 @@ func TestFolderWithoutArchiveIsNamed(t *testing.T) {
 	}
 	put("README.md", "not a record")
 	put("app-2-20261121T000000Z-0123456789abcdef.ndjson", "of table app-2")
-	if _, err := replay.OpenArchive(t.Context(), replay.FilesConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
+	if _, err := sources.OpenArchive(t.Context(), sources.FilesConfig{Place: dir, Table: "app", Keys: blogKeys}); err == nil ||
 		!strings.Contains(err.Error(), "there is no archive") {
 		t.Errorf("error %v", err)
 	}
@@ -293,18 +294,18 @@ func TestFolderWithoutArchiveIsNamed(t *testing.T) {
 		strings.Repeat("x", 9<<20) + "\n": "longer than 8 MB",
 	} {
 		put("mine.ndjson", content)
-		_, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: "mine.ndjson"}, "")
+		_, err := openArchive(t, dir).Read(t.Context(), sources.Piece{Name: "mine.ndjson"}, "")
 		if err == nil || !strings.Contains(err.Error(), "mine.ndjson: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: error %v, want %q", content, err, want)
 		}
 	}
 	put("mine.ndjson.gz", "not gzip")
-	if _, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: "mine.ndjson.gz"}, ""); err == nil ||
+	if _, err := openArchive(t, dir).Read(t.Context(), sources.Piece{Name: "mine.ndjson.gz"}, ""); err == nil ||
 		!strings.Contains(err.Error(), "it is not gzip") {
 		t.Errorf("error %v", err)
 	}
 	put("mine.ndjson", string(bytes.Repeat([]byte(good+"\r\n"), 3))+good) // the last without an end, but whole
-	page, err := openArchive(t, dir).Read(t.Context(), replay.Piece{Name: "mine.ndjson"}, "")
+	page, err := openArchive(t, dir).Read(t.Context(), sources.Piece{Name: "mine.ndjson"}, "")
 	if err != nil || len(page.Keys) != 4 || page.Skipped != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -318,7 +319,7 @@ func TestALineThatIsBeingWrittenEndsAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 499)+line[:20]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	page, err := openArchive(t, filepath.Dir(path)).Read(t.Context(), replay.Piece{Name: "mine.ndjson"}, "")
+	page, err := openArchive(t, filepath.Dir(path)).Read(t.Context(), sources.Piece{Name: "mine.ndjson"}, "")
 	if err != nil || len(page.Keys) != 499 || page.Skipped != 1 || !page.Last {
 		t.Errorf("%d keys, %d skipped, last %v, %v", len(page.Keys), page.Skipped, page.Last, err)
 	}

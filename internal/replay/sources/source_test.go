@@ -1,4 +1,4 @@
-package replay_test
+package sources_test
 
 import (
 	"context"
@@ -6,20 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/replay"
 	"github.com/dynamill/dynamill/internal/replay/archive"
+	"github.com/dynamill/dynamill/internal/replay/sources"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/exportsim"
 )
 
 // sparing reads small pages of a source.
 type sparing struct {
-	replay.Source
+	sources.Source
 	pageMax int
 }
 
-func (s sparing) Read(ctx context.Context, piece replay.Piece, cursor string) (replay.Page, error) {
+func (s sparing) Read(ctx context.Context, piece sources.Piece, cursor string) (sources.Page, error) {
 	piece.PageMax = s.pageMax
 	page, err := s.Source.Read(ctx, piece, cursor)
 	if n := len(page.Keys); err == nil && n > s.pageMax {
@@ -29,16 +32,13 @@ func (s sparing) Read(ctx context.Context, piece replay.Piece, cursor string) (r
 }
 
 func TestEverySourceKeepsToPageMax(t *testing.T) {
-	exported, _ := exportOf(17)
+	exported, _ := exportsim.OfItems(17)
 	var list strings.Builder
-	r := newRig(t)
-	for i := range 17 {
-		fmt.Fprintf(&list, "USER#%d/a\n\n", i)
-		r.put("app", keyOf(i))
-	}
+	sim := dynamosim.New(dynamosim.Options{})
 	parked := &parkedTable{keys: map[string]change.Key{}}
-	for i := range 17 {
-		parked.keys["likes/"+keyOf(i).String()] = keyOf(i)
+	for i, key := range makeTable(t, sim, types.ScalarAttributeTypeS, 17) {
+		fmt.Fprintf(&list, "USER#%d/a\n\n", i)
+		parked.keys["likes/"+key.String()] = key
 	}
 	dir := t.TempDir()
 	writer := newArchive(t, archive.Config{Dir: dir})
@@ -47,14 +47,14 @@ func TestEverySourceKeepsToPageMax(t *testing.T) {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	scan, err := replay.NewScan(t.Context(), replay.ScanConfig{Client: r.sim, Table: "app", Keys: blogKeys, Segments: 2})
+	scan, err := sources.NewScan(t.Context(), sources.ScanConfig{Client: sim, Table: "app", Keys: blogKeys, Segments: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []replay.Source{
-		scan, openExport(t, "s3://exports", &bucketClient{bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys),
+	for _, source := range []sources.Source{
+		scan, openExport(t, "s3://exports", &exportsim.Client{Bucket: exported}), openKeys(t, keyFile(t, list.String()), blogKeys),
 		openArchive(t, dir),
-		replay.NewParked("app", parked),
+		sources.NewParked("app", parked),
 	} {
 		want, _ := readAll(t, source, nil)
 		for _, pageMax := range []int{1, 4, 1_000_000} {

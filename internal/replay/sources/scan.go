@@ -1,4 +1,4 @@
-package replay
+package sources
 
 import (
 	"cmp"
@@ -49,6 +49,15 @@ type ScanConfig struct {
 	Pace                 *pace.Units // nil: as fast as asked
 }
 
+// Describe is that of a Scan with just these Segments, also with 0.
+func (c ScanConfig) Describe() string {
+	text := fmt.Sprintf("scan of %s, %d segments", c.Table, c.Segments)
+	if c.EventuallyConsistent {
+		text += ", eventually consistent"
+	}
+	return text
+}
+
 // Scan is the source of all keys in a table.
 type Scan struct {
 	config ScanConfig
@@ -86,13 +95,7 @@ func segmentsFor(tableBytes int64) int {
 func (s *Scan) Segments() int { return s.config.Segments }
 
 // Describe names the table, the number of segments, and whether the scan may miss something.
-func (s *Scan) Describe() string {
-	text := fmt.Sprintf("scan of %s, %d segments", s.config.Table, s.config.Segments)
-	if s.config.EventuallyConsistent {
-		text += ", eventually consistent"
-	}
-	return text
-}
+func (s *Scan) Describe() string { return s.config.Describe() }
 
 const segmentForm = "segment %d of %d" // counted from 1
 
