@@ -75,6 +75,17 @@ func ledgerSchedules() []schedule {
 			},
 		},
 		{
+			// A card becomes a bill, and is put back as it was when its visit goes. A worker takes the card back, without having seen it,
+			// and crashes. The next one finds in one batch that the bill went, and that the card did.
+			guard: "MirrorUnparked", name: "a card is taken back that was a bill for a while",
+			rules: changed(changed(cards, "CARD#${code}", "CARD#${visitId}"), "by: code, ", ""),
+			steps: []Step{
+				puts("pk=VISIT#v, sk=INFO, owner=ann"), step(Rest, Remember, "pk=CARD#v, sk=INFO"),
+				puts("pk=CARD#v, sk=INFO, kind=bill"), {Turns: Rest, Kind: PutBack}, step(0, Delete, "pk=VISIT#v, sk=INFO"),
+			},
+			strikes: []adversary.Strike{at(`^TransactWriteItems[\s\S]*delete app\(CARD#v`, 0, adversary.CrashedAfter)},
+		},
+		{
 			// Of the digests of both roles the ledger entry holds the same part.
 			guard: "MirrorContent", name: "a role changes to one that the ledger entry does not tell apart", rules: members,
 			steps: []Step{puts(membership + ", role=r2356"), step(Rest, Put, membership+", role=r2627")},

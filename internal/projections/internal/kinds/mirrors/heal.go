@@ -89,6 +89,9 @@ func (m maker) alreadyRight(ctx context.Context, asked *heals) (map[plan.ItemRul
 // isRight reports whether an item at a mirror target is as the ledger's effect (nil:
 // none) asks for it. parked says that the rule is parked on an occupied target.
 func (m maker) isRight(b *plan.Binding, wanted *mirrorItem, h *Heal, target change.Key, parked bool) bool {
+	if wanted == nil && parked { // another worker took the item back, and did not see that the rule was parked there
+		return false
+	}
 	if h.Last == nil {
 		return wanted == nil || wanted.expired && !h.Deleted
 	}
