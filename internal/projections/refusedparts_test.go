@@ -146,3 +146,78 @@ func TestElementsThatNoLedgerEntryHoldsParkTheRule(t *testing.T) {
 	w.drain(e, at)
 	w.expectCodes(e)
 }
+
+// TestARefusedElementCostsFewTransactions has one element of 180 refused: steps become small, and large again behind it.
+func TestARefusedElementCostsFewTransactions(t *testing.T) {
+	w := newWorld(t, partRules)
+	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+	e := w.seeded()
+	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
+	n := w.drain(e, 0)
+	parts := []string{"0.5"}
+	for i := range 179 {
+		parts = append(parts, fmt.Sprint(100+i))
+	}
+	w.react("2", change.Item{"parts": numbers(parts...)})
+	before := w.sim.Usage()
+	w.drain(e, n)
+	if used := w.sim.Usage().Sub(before); used.Requests["TransactWriteItems"] > 40 {
+		t.Errorf("%d transactions, %.0f write units", used.Requests["TransactWriteItems"], used.WriteUnits)
+	}
+	w.expectCodes(e, "number.overflow")
+}
+
+// TestAnElementThatFitsBecauseAnotherGoesIsNotParked has 500 take the place of 999. 2.5 fits nowhere.
+func TestAnElementThatFitsBecauseAnotherGoesIsNotParked(t *testing.T) {
+	w := newWorld(t, partRules)
+	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
+	e := w.seeded()
+	w.react("1", change.Item{"parts": numbers("99999999999999999999999999999999999000")})
+	w.react("2", change.Item{"parts": numbers("999")})
+	n := w.drain(e, 0)
+	w.react("2", change.Item{"parts": numbers("500", "2.5")})
+	w.drain(e, n)
+	w.expect(album, "length", number("99999999999999999999999999999999999500"))
+}
+
+// TestBringingAccumulatorsTogetherMakesWholeRows has the sum under a value move to an accumulator that is not there yet.
+func TestBringingAccumulatorsTogetherMakesWholeRows(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Reaction: { key: { pk: "POST#${postId}", sk: "BY#${userId}" } }
+  Album:    { key: { pk: "ALBUM#${albumId}", sk: "METADATA" } }
+rules:
+  weights: { sum: weight, of: Reaction, as: Album.weights, by: { albumId: album }, per: emoji, write_shards: 2 }
+`)
+	w.perItems()
+	e := w.seeded()
+	e.suffix = 1
+	w.react("huge", change.Item{"emoji": s("like"), "weight": number("12345678901234567890123456789012345678")})
+	n := w.drain(e, 0)
+	e.suffix = 0
+	for i := range 99 { // they fill the first transaction, so that the next one begins with another suffix
+		w.react(fmt.Sprint("n", i), change.Item{"album": s("0"), "emoji": s("like"), "weight": number("1")})
+	}
+	w.react("small", change.Item{"emoji": s("like"), "weight": number("2.5")})
+	n = w.drain(e, n)
+	e.suffix = 1
+	w.delete(change.Key{Partition: "POST#p", Sort: "BY#small"})
+	n = w.drain(e, n)
+	w.react("heart", change.Item{"emoji": s("heart"), "weight": number("1")})
+	w.drain(e, n)
+	w.expect(album, "weights", mapped("like=12345678901234567890123456789012345678", "heart=1"))
+}
+
+func TestManyCopiesOfALongTargetKeyParkTheRule(t *testing.T) {
+	w := newWorld(t, strings.Replace(longTagRules, ", write_shards: 1", "", 1))
+	e := w.seeded()
+	var tags []string
+	for i := range 140 {
+		tags = append(tags, fmt.Sprintf("%03d", i)+strings.Repeat("x", 200))
+	}
+	w.put(change.Item{"pk": s("POST#p"), "sk": s("BY#u"), "album": s(strings.Repeat("a", 1500)), "tags": tagged(tags...)})
+	w.drain(e, 0)
+	w.expectCodes(e, "each.too_large")
+}

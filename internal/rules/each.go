@@ -66,27 +66,28 @@ func (r *Rule) ForEach(m *Match, img change.Image, take func(text string, m *Mat
 	return nil
 }
 
-// TargetsBytesMax is how long the keys of the targets of one item's elements may be together, under all rules with `each`. The item's
-// ledger entry names them, and those of its former elements while they are due: it has up to 400 KB (DynamoDB developer guide,
-// "Service quotas").
-const TargetsBytesMax = 128 << 10
+// ElementsBytesMax bounds what one item's elements do under all rules with `each`: the bytes of the targets' keys, each with the value of
+// `per` and the amount that counts there, those that are alike once. The item's ledger entry names them, and those of its former
+// elements while they are due: it has up to 400 KB (DynamoDB developer guide, "Service quotas").
+const ElementsBytesMax = 128 << 10
 
-// CheckTargets refuses targets of one item's elements whose keys are too long together. Each rule has the same share.
-func (r *Rule) CheckTargets(keys iter.Seq[string]) error {
-	known, size, rules := map[string]bool{}, 0, 0
-	for key := range keys {
-		if !known[key] {
-			known[key], size = true, size+len(key)
+// CheckElements refuses an item whose elements do too much under a rule with `each`. All such rules of an entity have the same share.
+func (r *Rule) CheckElements(texts iter.Seq[string]) error {
+	known, size, sharing := map[string]bool{}, 0, 0
+	for text := range texts {
+		if !known[text] {
+			known[text], size = true, size+len(text)
 		}
 	}
 	for _, other := range r.Source.Sources {
 		if other.Each.Given() {
-			rules++
+			sharing++
 		}
 	}
-	if most := TargetsBytesMax / rules; size > most {
+	if bytesMax := ElementsBytesMax / sharing; size > bytesMax {
 		return &ItemError{Code: "each.too_large", Reason: fmt.Sprintf(
-			"the keys of the targets of all elements of %s.%s have %d bytes: at most %d are allowed", r.Source.Name, r.Each.List, size, most)}
+			"the keys of the targets of all elements of %s.%s, with what counts there, have %d bytes: at most %d are allowed",
+			r.Source.Name, r.Each.List, size, bytesMax)}
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	elementsMax     = 200       // different elements of one list that a rule takes
-	targetsBytesMax = 128 << 10 // of the keys of their targets, which the rules of an entity share
+	targetsBytesMax = 128 << 10 // of the keys of their targets, with what counts there; the rules of an entity share them
 )
 
 // taken is an item as a rule takes it: as a whole, or for one element of a list.
@@ -97,7 +97,7 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 	}
 	targets := map[string]bool{}
 	for _, s := range all {
-		targets[s.Group] = true
+		targets[s.Group+s.Per+s.Amount.String()] = true
 	}
 	if err := tooLarge(rule, targets); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func images(rule *rules.Rule, m *rules.Match, item change.Item) ([]image, error)
 	}
 	targets := map[string]bool{}
 	for _, made := range all {
-		targets[made.Key.String()] = true
+		targets[made.Key.String()+"0"] = true // nothing counts there
 	}
 	if err := tooLarge(rule, targets); err != nil {
 		return nil, err

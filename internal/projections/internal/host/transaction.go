@@ -17,7 +17,7 @@ type Part struct {
 	Action plan.Action  // what it carries out; under no key: a ledger entry, or a check
 	Moves  []*plan.Move // in a ledger transaction: the move whose entry or action it is; all that add to a sum
 
-	Several bool // effects ask for it, and not Action.Key's alone
+	SeveralEffects bool // two or more effects ask for it; Action.Key is the first one's
 }
 
 // PartOf is an action of a move as a part of a transaction; v is the version of what it writes.

@@ -19,14 +19,14 @@ import (
 // isEntry reports whether a part is the ledger entry of its move.
 func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
 
-// afterFailure decides, from why a transaction failed, how each of its moves goes on. A round in which DynamoDB refused something is none in
-// vain: it brings the engine nearer to the one effect that is refused.
+// afterFailure decides, from why a transaction failed, how each of its moves goes on. If DynamoDB refused a write for good, the round counts
+// as Advanced: it brings the engine nearer to the effect that is refused.
 func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) (left []*plan.Move,
 	ended table.Round, _ error) {
 	var canceled *ddb.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != len(parts) {
 		if reason := table.Refusal(err); reason != "" {
-			left, err = l.narrow(ctx, moves, reason, suffix)
+			left, err = l.narrow(ctx, moves, reason)
 		}
 		return left, table.Advanced, err
 	}
@@ -47,11 +47,11 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 		refused := table.RefusedAction(reason)
 		switch {
 		case slices.ContainsFunc(p.Moves, func(mv *plan.Move) bool { return moved[mv] }): // what else was in its way tells nothing
-		case refused != "" && (isEntry(p) || p.Several || len(moves) > 1):
-			left, err = l.narrow(ctx, undone, refused, suffix)
+		case refused != "" && (isEntry(p) || p.SeveralEffects || len(moves) > 1):
+			left, err = l.narrow(ctx, undone, refused)
 			return left, table.Advanced, err
 		case refused != "":
-			if gone, err := l.reject(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
+			if gone, err := l.refused(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
 				return nil, table.Lost, err
 			}
 			ended = table.Advanced
@@ -101,7 +101,7 @@ func (l *Ledger) reread(ctx context.Context, mv *plan.Move, ent *plan.Entry) (id
 
 // narrow looks for the effect that DynamoDB refuses for good: moves go alone first, so that no neighbour fails with them, then in ever
 // smaller steps. A single refused effect is parked.
-func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, suffix int) ([]*plan.Move, error) {
+func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string) ([]*plan.Move, error) {
 	if len(moves) > 1 {
 		for _, mv := range moves {
 			mv.Alone = true
@@ -123,7 +123,7 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, 
 	case 0:
 		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses the write: %s", mv.Key, reason)
 	case 1:
-		gone, err := l.reject(ctx, mv, moving[0], reason, suffix)
+		gone, err := l.reject(ctx, mv, moving[0], reason)
 		if gone || err != nil {
 			return nil, err
 		}
@@ -133,12 +133,17 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string, 
 	return moves, nil
 }
 
-// reject parks an effect that DynamoDB refuses for good. If it refuses to undo one, that stays in force until the item's next record or
-// a retry. true: nothing is left to do.
-func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string, suffix int) (bool, error) {
+// refused has an effect that DynamoDB refuses go to another accumulator, and parks it in the end. true: nothing is left to do.
+func (l *Ledger) refused(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string, suffix int) (bool, error) {
 	if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
 		return false, err
 	}
+	return l.reject(ctx, mv, k, reason)
+}
+
+// reject parks an effect that DynamoDB refuses for good. If it refuses to undo one, that stays in force until the item's next record or
+// a retry. true: nothing is left to do.
+func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string) (bool, error) {
 	if f, wanted := mv.New[k]; wanted && f.Kind != plan.Parked {
 		why := host.WriteRejected(reason)
 		if f.Kind == plan.Contribution && !table.IsAboutSize(reason) {

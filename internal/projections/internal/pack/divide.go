@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -43,7 +44,9 @@ func Divide(p *plan.Planner, mv *plan.Move) {
 	step := map[plan.EffectKey]bool{}
 	var sums []plan.Sum
 	actions, bytes := 0, entryBytes
-	for _, k := range mv.Changing() {
+	changing := mv.Changing()
+	slices.SortStableFunc(changing, func(k, l plan.EffectKey) int { return cmp.Compare(adds(mv, k), adds(mv, l)) })
+	for _, k := range changing {
 		if mv.StepMax > 0 && len(step) == mv.StepMax {
 			break
 		}
@@ -62,6 +65,9 @@ func Divide(p *plan.Planner, mv *plan.Move) {
 	}
 	mv.Step = step
 }
+
+// adds is 0 for an effect that only goes: such a step makes room for the others, in sums and in the entry.
+func adds(mv *plan.Move, k plan.EffectKey) int { return min(int(mv.New[k].Kind), 1) }
 
 // weight is about how many actions there are, and how many bytes they carry.
 func weight(rest []plan.Action) (actions, bytes int) {

@@ -17,8 +17,9 @@ type Sum struct {
 	Delta   decimal.Decimal // 0 of a rule with `per`
 	Members int64           // effects that contribute now, less those that do not any more
 	Parts   []SumPart       // of a rule with `per`
-	Key     EffectKey       // the effect that makes it; of Several the first one
-	Several bool            // effects make it, not one
+	Key     EffectKey       // the effect that makes it, or the first one
+
+	SeveralEffects bool // two or more effects make it
 }
 
 // SumPart is the difference to what counts under one value.
@@ -44,7 +45,7 @@ func SumOf(b *Binding, k EffectKey, f Effect, delta decimal.Decimal, members int
 // Add is the difference with another one to the same aggregate; false if no number, or no transaction, holds both.
 func (s Sum) Add(other Sum) (Sum, bool) {
 	delta, err := s.Delta.Add(other.Delta)
-	s.Several = s.Several || other.Several || s.Key != other.Key
+	s.SeveralEffects = s.SeveralEffects || other.SeveralEffects || s.Key != other.Key
 	s.Delta, s.Members, s.Parts = delta, s.Members+other.Members, slices.Clone(s.Parts)
 	for _, p := range other.Parts {
 		i := slices.IndexFunc(s.Parts, func(of SumPart) bool { return of.Per == p.Per })

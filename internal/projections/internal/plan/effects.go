@@ -243,11 +243,11 @@ func (fs Effects) withoutElements(gs Effects) Effects {
 	return left
 }
 
-// groupsUnder are the groups of all effects under an id.
-func (fs Effects) groupsUnder(id string) iter.Seq[string] {
+// textsUnder are what the effects under an id are parts of, with their values of `per` and amounts.
+func (fs Effects) textsUnder(id string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for k, f := range fs {
-			if k.ID == id && !yield(f.Group) {
+			if k.ID == id && !yield(f.Group+f.Per+f.Amount.String()) {
 				return
 			}
 		}
@@ -275,7 +275,7 @@ func (bs *Bindings) EffectsOf(key change.Key, img change.Image) Effects {
 		id = b.ID
 		err := b.Family.(Feeder).Effects(b, &m, img, tell)
 		if err == nil && r.Each.Given() {
-			err = r.CheckTargets(fs.groupsUnder(id))
+			err = r.CheckElements(fs.textsUnder(id))
 		}
 		if err != nil {
 			maps.DeleteFunc(fs, func(k EffectKey, _ Effect) bool { return k.ID == id })

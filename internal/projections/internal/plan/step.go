@@ -90,6 +90,7 @@ func (mv *Move) Advance(epoch int) bool {
 	restore := maps.Clone(mv.Restore)
 	maps.DeleteFunc(restore, func(k EffectKey, _ change.Key) bool { return mv.Step[k] })
 	mv.Entry, mv.Old, mv.Restore, mv.Step, mv.Shift, mv.Consolidated = e, after, restore, nil, 0, false
+	mv.StepMax *= 2 // steps became small to find an effect that was refused: this one had none
 	if mv.FromItem && !mv.Raised {
 		mv.To, mv.Rederived = at, rederived+1
 	}

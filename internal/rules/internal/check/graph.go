@@ -88,6 +88,11 @@ func (e *Entity) caseOf(r Ref) templates.Case {
 	return templates.AsIs
 }
 
+// holdsAsIs reports whether the entity's items have a value as it is: in its own letters, without zeros before it.
+func (e *Entity) holdsAsIs(r Ref) bool {
+	return !r.IsVariable() || e.Shape.Formats[r.Slot] == templates.Format{}
+}
+
 func attributesOf(equals []Equals) []string {
 	var names []string
 	for _, eq := range equals {

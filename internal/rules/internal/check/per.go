@@ -31,16 +31,17 @@ func (c *checker) per(r *Rule) {
 		c.plainAttribute(w)
 		r.Per = r.refOf(r.Source, w.Text)
 	}
-	switch of := r.Per.IsAttribute(); {
-	case of && c.isKey(w.Text):
+	switch isAttribute := r.Per.IsAttribute(); {
+	case isAttribute && c.isKey(w.Text):
 		have := "there are none"
 		if variables := r.Source.Shape.Variables; len(variables) > 0 {
 			have = strings.Join(variables, ", ")
 		}
 		c.Add(place, "rule.per", "name a variable of "+source+"'s key template: "+have, "%s is a whole key", w.Text)
-	case of && w.Text == r.Each.List.Text:
+	case c.former: // a file that was in force once says what it says
+	case isAttribute && w.Text == r.Each.List.Text:
 		c.Add(place, "rule.per", "write `per: "+r.Each.As.Text+"`", "%s is the list, and %s its element", w.Text, r.Each.As.Text)
-	case of && slices.Contains(attributesOf(r.Source.Equals), w.Text):
+	case isAttribute && slices.Contains(attributesOf(r.Source.Equals), w.Text):
 		c.Add(place, "rule.per", hint, "%s is the same for every %s item", w.Text, source)
 	case r.perNamesTarget():
 		c.Add(place, "rule.per", hint, "%s says to which %s an item belongs: each map would have one entry", w.Text, r.Target.Decl.Name.Text)
@@ -48,13 +49,13 @@ func (c *checker) per(r *Rule) {
 }
 
 // perNamesTarget reports whether all items of one target have one value of `per`, because the target is found by it. Where the
-// target's key holds its letters in one case, items of one target may differ in them.
+// target's key holds its letters in one case, or numbers with zeros before them, items of one target may differ in these.
 func (r *Rule) perNamesTarget() bool {
 	if r.Join.ByUnique {
-		return r.Per.isSame(r.Join.Unique) && r.Target.caseOf(r.Target.Unique) == templates.AsIs
+		return r.Per.isSame(r.Join.Unique) && r.Target.holdsAsIs(r.Target.Unique)
 	}
 	for slot, from := range r.Join.Fill {
-		if r.Per.isSame(from) && r.Target.caseOf(Ref{Slot: slot}) == templates.AsIs {
+		if r.Per.isSame(from) && r.Target.holdsAsIs(Ref{Slot: slot}) {
 			return true
 		}
 	}

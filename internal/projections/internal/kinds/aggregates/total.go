@@ -120,6 +120,9 @@ func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, per
 		c := table.NewExpression()
 		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
 		set := c.Format("SET %n = %v ADD %n %v, %n %v", name, number(value), members, table.Number(0), "ops", table.Number(1))
+		if g.Rule.HasPer() {
+			set += c.Format(", %n %v, %n %v", "value", table.Number(0), "members", table.Number(0)) // the row may be new
+		}
 		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
 	}
 	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
