@@ -86,7 +86,7 @@ func (r *Rule) CheckElements(texts iter.Seq[string]) error {
 	}
 	if bytesMax := ElementsBytesMax / sharing; size > bytesMax {
 		return &ItemError{Code: "each.too_large", Reason: fmt.Sprintf(
-			"the keys of the targets of all elements of %s.%s, with what counts there, have %d bytes: at most %d are allowed",
+			"the keys of the targets of all elements of %s.%s, each with its amount, have %d bytes: at most %d are allowed",
 			r.Source.Name, r.Each.List, size, bytesMax)}
 	}
 	return nil
