@@ -156,18 +156,19 @@ func TestAnotherUniqueValueCostsWhatCheckSays(t *testing.T) {
 	w.putUser("u1", "anna", "Ann")
 	before := w.sim.Usage()
 	w.drain(e, at)
-	said := loadRules(t, handleRules).Rules[0].Form.Cost().Text
-	if used := w.sim.Usage().Sub(before).WriteUnits; used != 9 || !strings.HasSuffix(said, " + 1 WU per User that changes, 9 WU if its handle does") {
+	said, want := loadRules(t, handleRules).Rules[0].Form.Cost().Text, " + 1 WU per User that changes, 9 WU if its handle does"
+	if used := w.sim.Usage().Sub(before).WriteUnits; used != 9 || !strings.HasSuffix(said, want) {
 		t.Errorf("%.2f write units; check says %q", used, said)
 	}
 }
 
 func TestARecordIsExplainedByTheValuesThatItChanges(t *testing.T) {
 	user := func(handle, name string) change.Item { return change.Item{"handle": s(handle), "name": s(name)} }
-	expectEffects(t, handleRules, change.Record{Key: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Old: user("ann", "A"), New: user("bea", "A")},
+	key := change.Key{Partition: "USER#u1", Sort: "PROFILE"}
+	expectEffects(t, handleRules, change.Record{Key: key, Old: user("ann", "A"), New: user("bea", "A")},
 		"author: the User found as ann changed", "author: the User found as bea changed",
 		"unique User: asks for being found as bea", "unique User: takes back being found as ann")
-	expectEffects(t, handleRules, change.Record{Key: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Old: user("ann", "A"), New: user("ann", "B")},
+	expectEffects(t, handleRules, change.Record{Key: key, Old: user("ann", "A"), New: user("ann", "B")},
 		"author: the User found as ann changed")
 }
 

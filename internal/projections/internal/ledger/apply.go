@@ -132,7 +132,9 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 	}
 	for _, s := range pk.Sums {
 		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix+pk.Number, pk.Moves[0].Shift)
-		parts = append(parts, host.Part{Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group], SeveralEffects: s.SeveralEffects})
+		parts = append(parts, host.Part{
+			Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group], SeveralEffects: s.SeveralEffects,
+		})
 	}
 	return append(parts, rest...), nil
 }

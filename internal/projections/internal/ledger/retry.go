@@ -19,8 +19,8 @@ import (
 // isEntry reports whether a part is the ledger entry of its move.
 func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
 
-// afterFailure decides, from why a transaction failed, how each of its moves goes on. If DynamoDB refused a write for good, the round counts
-// as Advanced: it brings the engine nearer to the effect that is refused.
+// afterFailure decides, from why a transaction failed, how each of its moves goes on. If DynamoDB refused a write for good, the round
+// counts as Advanced: it brings the engine nearer to the effect that is refused.
 func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move, parts []host.Part, suffix int) (left []*plan.Move,
 	ended table.Round, _ error) {
 	var canceled *ddb.TransactionCanceledException
