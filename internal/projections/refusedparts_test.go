@@ -69,12 +69,17 @@ func (w *world) expectCodes(e *Engine, codes ...string) {
 	}
 }
 
-func TestOfSeveralElementsTheRefusedOneIsParked(t *testing.T) {
-	w := newWorld(t, partRules)
+// fullAlbum has a sum of 38 digits: it takes whole numbers only.
+func fullAlbum(t *testing.T) (w *world, e *Engine, at int) {
+	w = newWorld(t, partRules)
 	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
-	e := w.seeded()
+	e = w.seeded()
 	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
-	n := w.drain(e, 0)
+	return w, e, w.drain(e, 0)
+}
+
+func TestOfSeveralElementsTheRefusedOneIsParked(t *testing.T) {
+	w, e, n := fullAlbum(t)
 	w.react("2", change.Item{"parts": numbers("1", "2.5")}) // the sum with 1 has 38 digits, that with 2.5 has 39
 	w.drain(e, n)
 	w.expect(album, "length", number("12345678901234567890123456789012345001"))
@@ -82,11 +87,7 @@ func TestOfSeveralElementsTheRefusedOneIsParked(t *testing.T) {
 }
 
 func TestManyRefusedElementsDoNotStopTheStream(t *testing.T) {
-	w := newWorld(t, partRules)
-	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
-	e := w.seeded()
-	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
-	n := w.drain(e, 0)
+	w, e, n := fullAlbum(t)
 	var parts []string
 	for i := range 45 {
 		parts = append(parts, fmt.Sprintf("%d.01", i))
@@ -149,11 +150,7 @@ func TestElementsThatNoLedgerEntryHoldsParkTheRule(t *testing.T) {
 
 // TestARefusedElementCostsFewTransactions has one element of 180 refused: steps become small, and large again behind it.
 func TestARefusedElementCostsFewTransactions(t *testing.T) {
-	w := newWorld(t, partRules)
-	w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
-	e := w.seeded()
-	w.react("1", change.Item{"parts": numbers("12345678901234567890123456789012345000")})
-	n := w.drain(e, 0)
+	w, e, n := fullAlbum(t)
 	parts := []string{"0.5"}
 	for i := range 179 {
 		parts = append(parts, fmt.Sprint(100+i))
