@@ -12,8 +12,11 @@ type Adder interface {
 	// Contribution says what a source item adds. A nil error and false mean that it
 	// adds nothing. The error is an *ItemError.
 	Contribution(m *Match, img change.Image) (Contribution, bool, error)
-	// GroupOf names the group that a target item displays; false if it displays none.
-	GroupOf(m *Match, img change.Image) (string, bool, error)
+	Spreader
+}
+
+// Spreader is the Form of a rule of which several sources make together what a target shows.
+type Spreader interface {
 	// Suffixes is the number of suffixes over which the writes to one group are spread.
 	Suffixes() int
 }
@@ -24,10 +27,18 @@ const SuffixesMax = 256
 // Suffixes is the number of suffixes over which the writes to one group of the rule
 // are spread; 0 of a rule that adds nothing up.
 func (r *Rule) Suffixes() int {
-	if adder, ok := r.Form.(Adder); ok {
-		return adder.Suffixes()
+	if spreader, ok := r.Form.(Spreader); ok {
+		return spreader.Suffixes()
 	}
 	return 0
+}
+
+// GroupOf names the group that a target item displays; false if the rule is ByUnique and the item has no Unique value.
+func (r *Rule) GroupOf(m *Match, img change.Image) (string, bool, error) {
+	if r.ByUnique {
+		return r.Target.UniqueValue(m, img)
+	}
+	return m.Key().String(), true, nil
 }
 
 // Contribution is what one source item adds to one group of a rule.

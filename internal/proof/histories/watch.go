@@ -231,7 +231,7 @@ func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
 		parent, ok, err := r.ParentKey(m, it)
 		return parent.String(), ok && err == nil
 	}
-	group, ok, err := r.Form.(rules.Adder).GroupOf(m, it)
+	group, ok, err := r.GroupOf(m, it)
 	return group, ok && err == nil
 }
 

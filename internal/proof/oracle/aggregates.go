@@ -40,7 +40,7 @@ func (t *table) displays(rule *rules.Rule, beyond map[string]bool, of func(group
 	var cells []cell
 	shown := map[string]bool{}
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
-		group, ok, err := rule.Form.(rules.Adder).GroupOf(m, item)
+		group, ok, err := rule.GroupOf(m, item)
 		if err != nil || ok && beyond[group] {
 			return
 		}

@@ -93,7 +93,7 @@ func (a *audit) overflows(row change.Item) bool {
 		}
 	}
 	if m.Entity == rule.Target {
-		group, ok, err := rule.Form.(rules.Adder).GroupOf(&m, item)
+		group, ok, err := rule.GroupOf(&m, item)
 		return ok && err == nil && delicate[group]
 	}
 	return false

@@ -147,7 +147,7 @@ func (a *audit) crowdedRows() map[change.Key]crowd {
 func (a *audit) targets(rule *rules.Rule) map[string]bool {
 	groups := map[string]bool{}
 	a.items.each(rule.Target, func(_ change.Key, m *rules.Match, item change.Item) {
-		if group, ok, err := rule.Form.(rules.Adder).GroupOf(m, item); ok && err == nil {
+		if group, ok, err := rule.GroupOf(m, item); ok && err == nil {
 			groups[group] = true
 		}
 	})

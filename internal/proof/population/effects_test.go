@@ -94,7 +94,7 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 			if displayed[r] == nil {
 				displayed[r] = map[string]bool{}
 			}
-			if group, ok, err := r.Form.(rules.Adder).GroupOf(m, it); ok && err == nil {
+			if group, ok, err := r.GroupOf(m, it); ok && err == nil {
 				displayed[r][group] = true
 			}
 		}

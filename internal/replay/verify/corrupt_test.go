@@ -307,7 +307,7 @@ func (c *corruptor) display(r *rand.Rand) (string, string) {
 	if it == nil || !c.plain(m.Entity, rule.Writes[0]) {
 		return "", ""
 	}
-	if group, ok, err := rule.Form.(rules.Adder).GroupOf(m, it); err != nil || !ok || !c.free("sum "+rule.Name+" "+group) {
+	if group, ok, err := rule.GroupOf(m, it); err != nil || !ok || !c.free("sum "+rule.Name+" "+group) {
 		return "", ""
 	}
 	n, _ := strconv.Atoi(it[rule.Writes[0]].Text())

@@ -29,9 +29,9 @@ func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
 // AccumulatorRow is an accumulator as a whole, in the place of one that was read.
 func AccumulatorRow(key table.Key, read table.Row, a audit.Amount) table.Row {
 	r := key.Attributes()
-	r["value"], r["members"], r["ops"] = number(a.Value), table.Number(a.Members), table.Number(a.Operations)
+	r["value"], r["members"], r["ops"] = Number(a.Value), table.Number(a.Members), table.Number(a.Operations)
 	for _, per := range a.Parts.Values() {
-		r[audit.PartValue+per], r[audit.PartMembers+per] = number(a.Parts[per].Value), table.Number(a.Parts[per].Members)
+		r[audit.PartValue+per], r[audit.PartMembers+per] = Number(a.Parts[per].Value), table.Number(a.Parts[per].Members)
 	}
 	for _, name := range []string{ExpiredAt, Listed} {
 		if v, ok := read[name]; ok {
@@ -41,7 +41,8 @@ func AccumulatorRow(key table.Key, read table.Row, a audit.Amount) table.Row {
 	return r
 }
 
-func number(d decimal.Decimal) ddb.AttributeValue {
+// Number is a decimal as DynamoDB holds it.
+func Number(d decimal.Decimal) ddb.AttributeValue {
 	return attributes.ToTable(change.Number(d.String()))
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 )
@@ -86,6 +88,8 @@ func keysOf(hint string) []rules.Key {
 }
 
 type kind struct {
+	groups.Family
+	groupaudit.Auditing
 	word       string
 	traits     rules.Traits
 	zeroCounts bool                            // a source that adds 0 contributes
@@ -174,15 +178,6 @@ func (f *Form) Contribution(m *rules.Match, img change.Image) (rules.Contributio
 	return rules.Contribution{Group: group, Per: value, Amount: amount}, ok, nil
 }
 
-// GroupOf names the group that a target item displays; false if the rule is
-// ByUnique and the item has no Unique value.
-func (f *Form) GroupOf(m *rules.Match, img change.Image) (string, bool, error) {
-	if f.rule.ByUnique {
-		return f.rule.Target.UniqueValue(m, img)
-	}
-	return m.Key().String(), true, nil
-}
-
 // Meaning returns the attribute that shows the total, and whether it shows 0. The number of
 // suffixes says how a value is kept and not what it is.
 func (f *Form) Meaning() []string {
@@ -260,8 +255,12 @@ func (f *Form) display(a audit.Amount) change.Value {
 // showsNothing reports whether a target shows nothing of an amount.
 func (f *Form) showsNothing(a audit.Amount) bool { return f.display(a).Kind() == change.KindAbsent }
 
-// shown is what an attribute displays, as displays are compared; "" for nothing.
-func (f *Form) shown(v change.Value) string {
+// Values implements groups.Form.
+func (f *Form) Values(t groups.Total) []change.Value { return []change.Value{f.display(t.Amount)} }
+
+// Shown implements groupaudit.Form.
+func (f *Form) Shown(values []change.Value) string {
+	v := values[0]
 	if v.Kind() == change.KindAbsent {
 		return ""
 	}
@@ -277,6 +276,3 @@ func (f *Form) shown(v change.Value) string {
 	}
 	return d.String()
 }
-
-// displayed is what an attribute displays of an amount, as displays are compared.
-func (f *Form) displayed(a audit.Amount) string { return f.shown(f.display(a)) }

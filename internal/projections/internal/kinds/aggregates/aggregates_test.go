@@ -64,19 +64,19 @@ func TestContributions(t *testing.T) {
 func TestTheTargetDisplaysTheGroupThatItsSourcesAddTo(t *testing.T) {
 	s := kindtest.Load(t, "shop.yaml")
 	order := change.Item{"EntityType": change.String("Order")}
-	group, ok, err := aggregates.Of(kindtest.Rule(t, s, "order-total")).GroupOf(kindtest.Identify(t, s, "CUSTOMER#c", "ORDER#o", order), order)
+	group, ok, err := kindtest.Rule(t, s, "order-total").GroupOf(kindtest.Identify(t, s, "CUSTOMER#c", "ORDER#o", order), order)
 	if group != "o" || !ok || err != nil {
 		t.Errorf("by unique: %q, %t, %v", group, ok, err)
 	}
 	blog := kindtest.Load(t, "blog.yaml")
 	r := kindtest.Rule(t, blog, "comment-count")
-	group, ok, err = aggregates.Of(r).GroupOf(kindtest.Identify(t, blog, "POST#a/b", "METADATA", nil), nil)
+	group, ok, err = r.GroupOf(kindtest.Identify(t, blog, "POST#a/b", "METADATA", nil), nil)
 	if !ok || err != nil || change.ParseKey(group) != (change.Key{Partition: "POST#a/b", Sort: "METADATA"}) {
 		t.Errorf("by key: %q, %t, %v", group, ok, err)
 	}
 	all := kindtest.Load(t, "everything.yaml")
 	user := change.Item{"EntityType": change.String("user"), "email": change.String("")}
-	if _, ok, err := aggregates.Of(kindtest.Rule(t, all, "login-count")).GroupOf(kindtest.Identify(t, all, "USER#u", "PROFILE", user),
+	if _, ok, err := kindtest.Rule(t, all, "login-count").GroupOf(kindtest.Identify(t, all, "USER#u", "PROFILE", user),
 		user); ok || err != nil {
 		t.Errorf("a user with an empty email displays a group: %v", err)
 	}

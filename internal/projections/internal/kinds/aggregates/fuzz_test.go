@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -48,7 +49,7 @@ func FuzzTotal(f *testing.F) {
 
 func fuzzRule(t *testing.T, p *plan.Planner, b *plan.Binding, row table.Row, held string) {
 	g := plan.GroupRef{Binding: b, Group: "g"}
-	total := aggregates.AddUp(g, map[table.Key]table.Row{state.AccumulatorKey(g, 0): row, state.LocatorKey(b.Locator, "g"): row})
+	total := groups.AddUp(g, map[table.Key]table.Row{state.AccumulatorKey(g, 0): row, state.LocatorKey(b.Locator, "g"): row})
 	if total.Operations < 0 || total.Changes < 0 {
 		t.Errorf("%s: a negative count: %+v", b.ID, total)
 	}

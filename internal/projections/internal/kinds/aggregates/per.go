@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
-	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -21,14 +19,14 @@ import (
 // displayMap is what a target of a rule with `per` shows: absent for too many values.
 func (f *Form) displayMap(a audit.Amount) change.Value {
 	shown := mapOf(a.Parts)
-	if f.isCrowded(a) || f.hidesZero && len(shown.Map()) == 0 {
+	if f.IsCrowded(a) || f.hidesZero && len(shown.Map()) == 0 {
 		return change.Value{}
 	}
 	return shown
 }
 
-// isCrowded reports whether an aggregate has more values than a target shows.
-func (f *Form) isCrowded(a audit.Amount) bool {
+// IsCrowded implements groups.Tidier: it reports whether an aggregate has more values than a target shows.
+func (f *Form) IsCrowded(a audit.Amount) bool {
 	return f.rule.HasPer() && len(mapOf(a.Parts).Map()) > rules.PerValuesMax
 }
 
@@ -66,16 +64,16 @@ func mapText(v change.Value) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// text is what an attribute displays, as people read it; "" for nothing.
-func (f *Form) text(v change.Value) string {
+// Text implements groupaudit.Form: it is what an attribute displays, as people read it; "" for nothing.
+func (f *Form) Text(v change.Value) string {
 	if f.rule.HasPer() && v.Kind() == change.KindMap {
 		return mapText(v)
 	}
 	return audit.Text(v)
 }
 
-// summed says what an amount is, to people.
-func (f *Form) summed(a audit.Amount) string {
+// Summed implements groupaudit.Form: it says what an amount is, to people.
+func (f *Form) Summed(a audit.Amount) string {
 	if f.rule.HasPer() {
 		return mapText(mapOf(a.Parts))
 	}
@@ -86,28 +84,4 @@ func (f *Form) summed(a audit.Amount) string {
 func (f *Form) tooMany() *rules.ItemError {
 	return &rules.ItemError{Code: audit.PerTooMany, Reason: fmt.Sprintf(
 		"items have more than %d values of %s: %s is absent until there are fewer", rules.PerValuesMax, f.rule.Per.Ours, f.rule.Writes[0])}
-}
-
-// addParts adds the parts that an accumulator holds to those of the others; false if one of them is torn.
-func (t *Total) addParts(values map[string][]decimal.Decimal, row table.Row) bool {
-	parts, readable := audit.ReadParts(attributes.ItemFromTable(row))
-	if t.Parts == nil {
-		t.Parts = audit.Parts{}
-	}
-	for per, p := range parts {
-		values[per] = append(values[per], p.Value)
-		t.Parts[per] = audit.Share{Members: t.Parts[per].Members + p.Members}
-	}
-	return readable
-}
-
-// sumParts adds up the parts of all accumulators; false if no number holds a result.
-func (t *Total) sumParts(values map[string][]decimal.Decimal) bool {
-	fits := true
-	for per, all := range values {
-		value, err := decimal.Sum(all...)
-		t.Parts[per] = audit.Share{Value: value, Members: t.Parts[per].Members}
-		fits = fits && err == nil
-	}
-	return fits
 }

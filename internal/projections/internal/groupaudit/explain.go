@@ -1,4 +1,4 @@
-package aggregates
+package groupaudit
 
 import (
 	"fmt"
@@ -7,25 +7,26 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-var _ explaining.Family = (*kind)(nil)
+var _ explaining.Family = Auditing{}
 
 // StampScope implements explaining.Family: the group that the item displays.
-func (*kind) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
+func (Auditing) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
 	if s.Match.Entity != b.Rule.Target {
 		return "", false
 	}
-	group, ok, err := Of(b.Rule).GroupOf(&s.Match, s.Image)
-	return within(b, group), ok && err == nil
+	group, ok, err := b.Rule.GroupOf(&s.Match, s.Image)
+	return groups.Scope(b, group), ok && err == nil
 }
 
 // RowsOf implements explaining.Family: the accumulators of the group that the item displays. They are kept without the item, too.
-func (k *kind) RowsOf(_ *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
-	group, ok := k.StampScope(b, s)
+func (f Auditing) RowsOf(_ *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
+	group, ok := f.StampScope(b, s)
 	if (s.Image == nil || b.Rule.Derives()) && !b.Rule.ByUnique && b.Rule.Target.HasKey(s.Key) {
 		group, ok = s.Key.String(), true
 	}
@@ -48,15 +49,11 @@ func accumulatorWords(b *plan.Binding) func(table.Row) string {
 		if err != nil {
 			return err.Error() + ": run `dynamill verify --repair`"
 		}
-		value := a.Value.String()
-		if parts, _ := audit.ReadParts(attributes.ItemFromTable(r)); b.Rule.HasPer() {
-			value = mapText(mapOf(parts))
+		amount := audit.Amount{Value: a.Value, Members: a.Members}
+		if b.Rule.HasPer() {
+			amount.Parts, _ = audit.ReadParts(attributes.ItemFromTable(r))
 		}
-		return saysOf(value, a)
+		return fmt.Sprintf("%s from %s, after %s", formOf(b.Rule).Summed(amount), printable.Counted(a.Members, "source"),
+			printable.Counted(a.Operations, "operation"))
 	}
-}
-
-// saysOf says what an accumulator holds.
-func saysOf(value string, a state.Accumulator) string {
-	return fmt.Sprintf("%s from %s, after %s", value, printable.Counted(a.Members, "source"), printable.Counted(a.Operations, "operation"))
 }

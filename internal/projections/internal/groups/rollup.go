@@ -1,13 +1,10 @@
-package aggregates
+package groups
 
 import (
 	"context"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -18,41 +15,14 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// run is the application of what rules ask for that add up.
+// run is the application of what rules of groups ask for.
 type run struct{ *host.Run }
-
-var (
-	_ host.Gatherer = (*kind)(nil)
-	_ host.Keeper   = (*kind)(nil)
-)
-
-// Contribute implements host.Gatherer: it adds to one accumulator. The count of
-// operations tells a later sum from an earlier one.
-func (*kind) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
-	suffix %= s.Group.Rule.Suffixes()
-	if shift > 0 {
-		suffix = (suffix + shift) % s.Group.Suffixes
-	}
-	c := table.NewExpression()
-	update := c.Format("ADD %n %v, %n %v, %n %v", "value", number(s.Delta), "members", table.Number(s.Members), "ops", table.Number(1))
-	for _, p := range s.Parts {
-		if !p.Delta.IsZero() || p.Members != 0 {
-			update += c.Format(", %n %v, %n %v", audit.PartValue+p.Per, number(p.Delta), audit.PartMembers+p.Per, table.Number(p.Members))
-		}
-	}
-	return h.Tables.UpdatePart(state.AccumulatorKey(s.Group, suffix), update, "", c)
-}
-
-// number is a decimal as DynamoDB holds it.
-func number(d decimal.Decimal) ddb.AttributeValue {
-	return attributes.ToTable(change.Number(d.String()))
-}
 
 // RollUp implements host.Grouper: each group's total is read and shown. Whether a rule is live is
 // asked after the moves: a sum that changed before the rule went live is then seen by the
 // seeding's own roll-up. Of rules that are not live it updates the list of contested targets, as
 // far as locators changed: no roll-up reads these.
-func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+func (Family) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
 	r, errs := run{hr}, make([]error, len(groups))
 	isLive, lists, listed := make([]bool, len(groups)), make([]bool, len(groups)), map[table.Key]bool{} // each locator by one group
 	var open []int
@@ -62,7 +32,7 @@ func (*kind) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, p
 			continue
 		}
 		if g.Live.Load() {
-			isLive[i], keys = true, append(keys, totalKeys(g)...)
+			isLive[i], keys = true, append(keys, TotalKeys(g)...)
 		} else if errs[i] = host.ErrNotLive; !g.Rule.ByUnique || len(pl.Rollups.Of(g).Relocated) == 0 {
 			continue
 		}
@@ -121,7 +91,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 				continue
 			}
 			write = r.hide
-		case t.Operations == 0 && !ru.Present && Of(g.Rule).showsNothing(audit.Amount{}):
+		case t.Operations == 0 && !ru.Present && showsNothing(g.Rule):
 			continue // it shows nothing now, and nothing was ever counted
 		case r.showsTotal(g, t, item, ru.Seen[item]):
 			r.noteRollupTarget(g, t, true)
@@ -140,7 +110,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 
 // writeTotal writes the total on a target that shows nothing later.
 func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, key change.Key) error {
-	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, Of(g.Rule).display(t.Amount))
+	w := r.totalWrite("rolling up "+g.Rule.Name+" of "+key.String(), g, t, key, FormOf(g.Rule).Values(t))
 	ended, current, err := to.Write(ctx, w)
 	switch {
 	case err != nil || ended == target.Refused:
@@ -152,12 +122,14 @@ func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, 
 	return nil
 }
 
-// totalWrite puts a value under the stamp of a total on an item that displays the aggregate and shows nothing later.
-func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, value change.Value) *target.Write {
+// totalWrite puts values under the stamp of a total on an item that displays the aggregate and shows nothing later.
+func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, values []change.Value) *target.Write {
 	s := stamp.Stamp{Context: stamp.Context(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t),
-		Digest: stamp.Digest([]change.Value{value})}
+		Digest: stamp.Digest(values)}
 	w := target.On(g.Binding, doing, key)
-	w.Put(g.Rule.Writes[0], value)
+	for i, name := range g.Rule.Writes {
+		w.Put(name, values[i])
+	}
 	w.Stamp(s)
 	w.Condition = target.StillEntity(r.Tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " +
 		target.UnstampedOr(w.Expression, g.Stamp, s)
@@ -173,31 +145,31 @@ func (r run) isTarget(g plan.GroupRef, target change.Key, current change.Image) 
 	if !ok || m.Entity != g.Rule.Target {
 		return false
 	}
-	group, has, err := Of(g.Rule).GroupOf(&m, current)
+	group, has, err := g.Rule.GroupOf(&m, current)
 	return err == nil && has && group == g.Group
 }
 
-// shownVersion returns the version under which an item shows a value; false if it shows another. The item was
+// shownVersion returns the version under which an item shows values; false if it shows others. The item was
 // read before the sum.
-func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, value change.Value) (stamp.Version, bool) {
+func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, values []change.Value) (stamp.Version, bool) {
 	if seen == nil {
 		return "", false
 	}
-	digest := stamp.Digest([]change.Value{value})
+	digest := stamp.Digest(values)
 	s, ok := stamp.Read(seen.Lookup(g.Stamp), contextOf(g.Binding, r.Planner.Incarnation, key, g.Group))
 	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }
 
 // showsTotal reports whether a target shows a total: under older rules the same count of operations made the same sum.
 func (r run) showsTotal(g plan.GroupRef, t Total, key change.Key, seen change.Image) bool {
-	v, ok := r.shownVersion(g, key, seen, Of(g.Rule).display(t.Amount))
+	v, ok := r.shownVersion(g, key, seen, FormOf(g.Rule).Values(t))
 	return ok && v.UnderEpoch(r.Planner.Epoch) == r.versionOf(t)
 }
 
 // showsNothing reports whether an item that lost its unique value to another shows nothing. Only a change of
 // the locator asks for more: a sum that was read before is older than the stamp.
 func (r run) showsNothing(g plan.GroupRef, key change.Key, seen change.Image) bool {
-	_, ok := r.shownVersion(g, key, seen, change.Value{})
+	_, ok := r.shownVersion(g, key, seen, nothing(g.Rule))
 	return ok
 }
 
@@ -210,17 +182,17 @@ func (r run) versionOf(t Total) stamp.Version {
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a sleeper from showing there what was true before.
 func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, item change.Key) error {
-	_, _, err := to.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+item.String(), g, t, item, change.Value{}))
+	_, _, err := to.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+item.String(), g, t, item, nothing(g.Rule)))
 	return err
 }
 
 // Finish implements host.Gatherer: it takes the attribute off items that have no unique value, and so display nothing.
-func (*kind) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
+func (Family) Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	for id, u := range plan.PartOf[ungrouped](pl).All() {
 		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Contested)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
-			t.TakeOff(id.Rule.Writes[0], id.Stamp)
+			t.TakeOff(append(slices.Clone(id.Rule.Writes), id.Stamp)...)
 			t.Condition = target.StillEntity(r.Tables.Reader, t.Expression, id.Rule.Target)
 			t.Holds(u.Last, id.Rule.Target.Unique)
 			_, _, err = r.Targets.Write(ctx, t)
@@ -240,4 +212,22 @@ func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
 	default:
 		m.NoteMissing(g.Group, func(p *sightings.TargetSources) { p.Count(t.Members) })
 	}
+}
+
+// tidied is a total whose rows hold nothing in vain, and whose parked record is in line with them.
+func (r run) tidied(ctx context.Context, g plan.GroupRef, t Total) (Total, error) {
+	tidier, ok := g.Rule.Form.(Tidier)
+	if !ok {
+		return t, nil
+	}
+	changed, err := tidier.Tidy(ctx, r.Host, g, t)
+	if changed && err == nil {
+		var rows map[table.Key]table.Row
+		rows, err = r.Tables.ReadState(ctx, "reading accumulators", TotalKeys(g))
+		t = AddUp(g, rows)
+	}
+	if err == nil {
+		err = tidier.List(ctx, r.Host, g, t)
+	}
+	return t, err
 }

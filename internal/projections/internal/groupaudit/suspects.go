@@ -1,4 +1,4 @@
-package aggregates
+package groupaudit
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -21,11 +22,11 @@ import (
 )
 
 var procedure = &auditing.Procedure{
-	Rows: auditing.Rows{totalRows}, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendSum,
+	Rows: auditing.Rows{totalRows}, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendTotal,
 }
 
 // Procedure implements auditing.Family.
-func (*kind) Procedure(of drift.Kind) *auditing.Procedure {
+func (Auditing) Procedure(of drift.Kind) *auditing.Procedure {
 	if of == drift.Sum || of == drift.Display {
 		return procedure
 	}
@@ -42,19 +43,19 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 		return nil
 	}
 	g := groupOf(e.Table, sus)
-	keys := totalKeys(g)
+	keys := groups.TotalKeys(g)
 	if g.Rule.Derives() {
-		keys = auditedItem(e, sus).rows()
+		keys = auditedItem(e, sus).Rows()
 	}
 	if g.Rule.HasPer() {
-		keys = append(keys, crowdedKey(g))
+		keys = append(keys, groups.CrowdedKey(g))
 	}
 	return keys
 }
 
 // auditedTotal is an aggregate's accumulators added up, but for those that are torn.
 type auditedTotal struct {
-	Total
+	groups.Total
 	torn []table.Key
 }
 
@@ -75,7 +76,7 @@ func totalOf(e *auditing.Evidence, sus drift.Suspect) auditedTotal {
 			rows[key] = table.Row{"value": table.Number(0), "ops": table.Number(state.CountOf(rows[key]["ops"]))}
 		}
 	}
-	t.Total = AddUp(g, rows)
+	t.Total = groups.AddUp(g, rows)
 	return t
 }
 
@@ -122,7 +123,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	}
 	switch {
 	case sus.Kind == drift.Sum:
-		judgeSum(e, &reading, b, t, sum)
+		judgeTotal(e, &reading, b, t, sum)
 	case b.Rule.Derives():
 		judgeDerived(e, &reading, b, t, sum)
 	default:
@@ -131,7 +132,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
+func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
 	lacks := sum.Lacks(t.Amount)
@@ -141,8 +142,8 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 		return
 	}
 	f := drift.Finding{
-		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: b.Rule.Writes[0],
-		Expected: Of(b.Rule).summed(sum), Found: Of(b.Rule).summed(t.Amount), WriteUnits: table.TransactionUnitsMin,
+		Rule: b.Rule.Name, Kind: drift.Sum, What: drift.Wrong, Group: reading.Suspect.Group, Attribute: plan.Listed(b.Rule.Writes),
+		Expected: formOf(b.Rule).Summed(sum), Found: formOf(b.Rule).Summed(t.Amount), WriteUnits: table.TransactionUnitsMin,
 	}
 	if lacks.Value.IsZero() && lacks.Parts.String() == "" {
 		f.Expected += fmt.Sprintf(" from %d sources", sum.Members)
@@ -153,7 +154,7 @@ func judgeSum(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t a
 	}
 	if len(t.torn) > 0 {
 		r := attributes.ItemFromTable(e.Rows[t.torn[0]])
-		f.Expected = Of(b.Rule).summed(sum)
+		f.Expected = formOf(b.Rule).Summed(sum)
 		f.Found = fmt.Sprintf("no number: value %s, members %s, operations %s",
 			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["ops"]))
 	}
@@ -170,7 +171,7 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	if item == nil || !ok || m.Entity != b.Rule.Target {
 		return
 	}
-	group, has, err := Of(b.Rule).GroupOf(&m, item)
+	group, has, err := b.Rule.GroupOf(&m, item)
 	shower := showerOf(e, b, sus, t)
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.Changes, 10)), auditing.RuleValue(b, item),
@@ -178,11 +179,11 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	switch {
 	case err != nil || has && group != sus.Group: // another group's: that one is judged
 	case !has:
-		reading.Findings = compareDisplay(b, sus.Item, "", item, change.Value{})
+		reading.Findings = compareDisplay(b, sus.Item, "", item, make([]change.Value, len(b.Rule.Writes)))
 	case shower != sus.Item: // another item has this unique value, too, and shows the sum
-		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, change.Value{})
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, make([]change.Value, len(b.Rule.Writes)))
 	default:
-		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, Of(b.Rule).display(sum))
+		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, valuesOf(t.Total, b, sum))
 	}
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
@@ -210,13 +211,13 @@ func showerOf(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t audite
 // tornMax bounds how many torn accumulators one transaction mends, beside the one that is added to.
 const tornMax = plan.TransactActionsMax - 2
 
-// mendSum adds to an aggregate what its accumulators lack. That counts as so many operations that a worker that is about to
+// mendTotal adds to an aggregate what its accumulators lack. That counts as so many operations that a worker that is about to
 // show an older sum comes too late, and what is shown already is older, too.
 //
 // What is lacking was read while nothing moved. A worker that moves a contribution since changes ledger and accumulators by the
 // same, so only another mending changes what is lacking. Every mending raises the count of the same suffix: the condition that
 // this count is as it was read keeps two from adding it twice.
-func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
 	g, total := groupOf(e.Table, r.Suspect), totalOf(e, r.Suspect)
 	ahead, stuck, err := shownAhead(ctx, e.Table, g, r.Fix.Keys)
 	if err != nil {
@@ -230,7 +231,7 @@ func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, 
 	lacks := audit.ParseAmount(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
-		"value", number(lacks.Value), "members", table.Number(lacks.Members), "ops", table.Number(raised))
+		"value", state.Number(lacks.Value), "members", table.Number(lacks.Members), "ops", table.Number(raised))
 	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]
@@ -250,7 +251,7 @@ func mendSum(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, 
 // reset puts an accumulator in the place of a torn one.
 func reset(c *table.Expression, a audit.Amount, operations int64) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v",
-		"value", number(a.Value), "members", table.Number(a.Members), "ops", table.Number(operations))
+		"value", state.Number(a.Value), "members", table.Number(a.Members), "ops", table.Number(operations))
 }
 
 // shownAhead is a count of operations that no target of an aggregate shows yet. Of
@@ -275,4 +276,10 @@ func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets
 		stuck = append(stuck, w.InTransaction(t.Tables.Reader))
 	}
 	return highest + 1, stuck, err
+}
+
+// valuesOf are what a target shows, had its group this sum.
+func valuesOf(t groups.Total, b *plan.Binding, sum audit.Amount) []change.Value {
+	t.Amount = sum
+	return formOf(b.Rule).Values(t)
 }

@@ -1,4 +1,4 @@
-package aggregates
+package groupaudit
 
 import (
 	"fmt"
@@ -9,8 +9,10 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // tagShown is the tag of a fact about an item that displays an aggregate.
@@ -25,7 +27,7 @@ const (
 )
 
 // Facts implements audit.Family: they say what an item displays.
-func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (Auditing) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if b.Rule.Derives() && a.Shows(b) {
 		factOfDerived(a, b, s, emit)
 		return
@@ -33,9 +35,8 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	if s.Match.Entity != b.Rule.Target || !a.Shows(b) {
 		return
 	}
-	f := Of(b.Rule)
-	value := f.shown(s.Image.Lookup(b.Rule.Writes[0]))
-	group, ok, err := f.GroupOf(&s.Match, s.Image)
+	value := shownOn(b.Rule, s.Image)
+	group, ok, err := b.Rule.GroupOf(&s.Match, s.Image)
 	switch {
 	case err != nil:
 	case ok:
@@ -48,7 +49,7 @@ func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 }
 
 // EffectFacts implements audit.Family.
-func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
+func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
 	if !a.Shows(b) {
 		return
 	}
@@ -60,10 +61,10 @@ func (*kind) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan
 	emit(fact)
 }
 
-// RowFacts implements audit.Family.
-func (k *kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+// RowFacts are what a row of the state table says of the rules of a kind.
+func RowFacts(k rules.Kind, a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	switch r.Kind {
-	case "sum":
+	case state.AccumulatorRows:
 		if b := a.ByID(r.ID); b != nil && b.Rule.Kind == k {
 			factOfAccumulator(a, b, r, emit)
 		}
@@ -108,15 +109,15 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 }
 
 // Case implements audit.Family.
-func (*kind) Case(j *audit.Judge) audit.Case {
+func (Auditing) Case(j *audit.Judge) audit.Case {
 	if j.Kind != audit.AboutSum {
 		return nil
 	}
-	return &sumCase{Judge: j}
+	return &groupCase{Judge: j}
 }
 
-// sumCase judges one aggregate: first the sum, then the items that display it.
-type sumCase struct {
+// groupCase judges one aggregate: first the sum, then the items that display it.
+type groupCase struct {
 	*audit.Judge
 	want, have audit.Amount
 	torn       bool   // an accumulator is
@@ -126,11 +127,11 @@ type sumCase struct {
 }
 
 // Add implements audit.Case.
-func (c *sumCase) Add(f drift.Fact) {
+func (c *groupCase) Add(f drift.Fact) {
 	switch f.Tag {
 	case tagShown:
 		value, count, _ := strings.Cut(f.Data, "\x00")
-		c.judgeSum()
+		c.judgeTotal()
 		c.judgeDisplay(f, value, audit.ParseCount(count))
 	case audit.TagTorn:
 		c.torn = true
@@ -162,12 +163,12 @@ func addFact(to *audit.Amount, f drift.Fact) {
 }
 
 // judgeListing compares whether the aggregate is listed as one with too many values. Without a target, it may be.
-func (c *sumCase) judgeListing() {
+func (c *groupCase) judgeListing() {
 	b := c.Auditor.ByID(c.ID)
 	if b == nil || c.differs || c.beyond() {
 		return // the sum comes first
 	}
-	if crowded := Of(b.Rule).isCrowded(c.want); crowded != c.listed && (c.listed || c.first != "") {
+	if crowded := isCrowded(b.Rule, c.want); crowded != c.listed && (c.listed || c.first != "") {
 		s := drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()}
 		if c.first != "" {
 			s.Item = change.ParseKey(c.first)
@@ -177,10 +178,10 @@ func (c *sumCase) judgeListing() {
 }
 
 // beyond reports whether no DynamoDB number holds one side.
-func (c *sumCase) beyond() bool { return c.want.Beyond || c.have.Beyond }
+func (c *groupCase) beyond() bool { return c.want.Beyond || c.have.Beyond }
 
-// judgeSum compares the two sums, once both are known.
-func (c *sumCase) judgeSum() {
+// judgeTotal compares the two sums, once both are known.
+func (c *groupCase) judgeTotal() {
 	if !c.differs && (c.torn || !c.beyond() && !c.want.Equals(c.have)) {
 		c.differs = true
 		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()})
@@ -189,7 +190,7 @@ func (c *sumCase) judgeSum() {
 
 // judgeDisplay judges one item. The first of those that are known by one unique value shows the
 // sum, the others nothing.
-func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
+func (c *groupCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	s := drift.Suspect{Kind: drift.Display, Rule: c.ID, Group: c.Text, Item: change.ParseKey(strings.TrimPrefix(f.Sub, subShown))}
 	if b := c.Auditor.ByID(c.ID); b.Rule.Derives() {
 		c.first, s.Want = s.Item.String(), c.want.String()
@@ -198,7 +199,7 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	}
 	want := ""
 	if c.first == "" {
-		c.first, want, s.Want = s.Item.String(), Of(c.Auditor.ByID(c.ID).Rule).displayed(c.want), c.want.String()
+		c.first, want, s.Want = s.Item.String(), c.shown(c.Auditor.ByID(c.ID).Rule), c.want.String()
 	}
 	if s.Members = []string{c.first}; !c.beyond() && value != want || count > c.have.Operations {
 		c.Suspect(s)
@@ -206,8 +207,8 @@ func (c *sumCase) judgeDisplay(f drift.Fact, value string, count int64) {
 }
 
 // End implements audit.Case.
-func (c *sumCase) End() {
-	c.judgeSum()
+func (c *groupCase) End() {
+	c.judgeTotal()
 	c.judgeListing()
 	if b := c.Auditor.ByID(c.ID); b != nil && b.Rule.Derives() {
 		if c.first == "" && c.want.Members > 0 {
@@ -218,24 +219,35 @@ func (c *sumCase) End() {
 	c.Pointed(c.Text, c.want.Members, c.first != "")
 }
 
-// compareDisplay says whether an item displays a value, as Form.shown tells.
-func compareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want change.Value) []drift.Finding {
-	form, name := Of(b.Rule), b.Rule.Writes[0]
-	found := item.Lookup(name)
-	if form.shown(found) == form.shown(want) {
+// shown is what a target of the group must show, as displays are compared.
+func (c *groupCase) shown(r *rules.Rule) string {
+	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: c.want}))
+}
+
+// compareDisplay says whether an item displays values, as Form.Shown tells.
+func compareDisplay(b *plan.Binding, key change.Key, group string, item change.Image, want []change.Value) (all []drift.Finding) {
+	form, found := formOf(b.Rule), plan.ValuesOf(b.Rule, item)
+	if form.Shown(found) == form.Shown(want) {
 		return nil
 	}
-	f := drift.Finding{
-		Rule: b.Rule.Name, Kind: drift.Display, What: drift.Wrong, Item: key, Group: group, Attribute: name,
-		Expected: form.text(want), Found: form.text(found), WriteUnits: audit.UnitsOf(item),
+	units := audit.UnitsOf(item)
+	for i, name := range b.Rule.Writes {
+		if len(want) > 1 && want[i].Equal(found[i]) {
+			continue
+		}
+		f := drift.Finding{
+			Rule: b.Rule.Name, Kind: drift.Display, What: drift.Wrong, Item: key, Group: group, Attribute: name,
+			Expected: form.Text(want[i]), Found: form.Text(found[i]), WriteUnits: units,
+		}
+		switch {
+		case f.Found == "":
+			f.What = drift.Missing
+		case f.Expected == "":
+			f.What = drift.Surplus
+		}
+		all, units = append(all, f), 0 // one write mends them all
 	}
-	switch {
-	case f.Found == "":
-		f.What = drift.Missing
-	case f.Expected == "":
-		f.What = drift.Surplus
-	}
-	return []drift.Finding{f}
+	return all
 }
 
 // stampAhead is what to say of a stamp with a higher count than was ever

@@ -1,33 +1,13 @@
-package aggregates
+package groups
 
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // The rules on a derived entity make its items together. An item exists exactly while one of these rules has a member. Whatever
 // the application puts under such a key belongs to the rules, so the key alone decides.
-
-// contextOf is the context of a rule's stamp on an item that displays a group. Of a rule that makes items, it names no
-// group: the key says it.
-func contextOf(b *plan.Binding, incarnation string, key change.Key, group string) string {
-	return stamp.Context(incarnation, key, within(b, group))
-}
-
-// within is the part of a stamp's context that names the group.
-func within(b *plan.Binding, group string) string {
-	if b.Rule.Derives() {
-		return ""
-	}
-	return group
-}
-
-// isWhole reports whether an item is one that rules made, and of the entity.
-func isWhole(b *plan.Binding, key change.Key, img change.Image) bool {
-	return plan.IsMade(key, img) && b.Rule.Target.Is(img)
-}
 
 // classifyDerived asks for a derived item to be brought up to date if another program wrote or deleted it, or if it came. An
 // item that DynamoDB's time to live deleted stays away.
@@ -37,7 +17,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		return false
 	}
 	context, group := contextOf(b, p.Incarnation, rec.Key, ""), plan.GroupRef{Binding: b, Group: rec.Key.String()}
-	if rec.Old != nil && rec.New != nil && isWhole(b, rec.Key, rec.New) && isWhole(b, rec.Key, rec.Old) {
+	if rec.Old != nil && rec.New != nil && IsWhole(b, rec.Key, rec.New) && IsWhole(b, rec.Key, rec.Old) {
 		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
 		if ours || plan.Untouched(b, rec.Old, rec.New) {
 			if ru := pl.Rollups.Of(group); ru != nil { // of an earlier record: other rules may find more in this one
@@ -47,7 +27,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		}
 	}
 	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
-	ru.Expired = rec.New == nil && rec.Expired && isWhole(b, rec.Key, rec.Old)
+	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
 	ru.Deleted = rec.New == nil && !rec.Expired
 	see(ru, rec.Key, rec.New)
 	if plan.Stamped(b, context, rec.Old) && !rec.Expired {

@@ -1,4 +1,4 @@
-package aggregates
+package groups
 
 import (
 	"github.com/dynamill/dynamill/change"
@@ -18,29 +18,8 @@ type ungroupedDisplay struct {
 	Contested bool // another program put the attribute there: counted against the bound
 }
 
-// Effects implements plan.Feeder: a source, or each element of its list, adds to an aggregate.
-func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
-	f := Of(b.Rule)
-	zeroCounts := f.kind.zeroCounts ||
-		b.Rule.Derives() ||
-		b.Rule.HasPer()
-	return b.Rule.ForEach(m, img, func(element string, m *rules.Match) error {
-		c, ok, err := f.Contribution(m, img)
-		if err == nil && ok && (zeroCounts || !c.Amount.IsZero()) {
-			tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
-		}
-		return err
-	})
-}
-
-// CanHave implements plan.Feeder.
-func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	return f.Kind == plan.Contribution && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
-		(b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
-}
-
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
-func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
+func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan.Sides) bool {
 	if b.Rule.Derives() {
 		return classifyDerived(p, pl, b, s)
 	}
@@ -53,7 +32,7 @@ func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pla
 	if v.Old != nil && !regrouped && plan.Untouched(b, v.Old, v.New) {
 		return false
 	}
-	group, ok, err := Of(b.Rule).GroupOf(v.NewMatch, v.New)
+	group, ok, err := b.Rule.GroupOf(v.NewMatch, v.New)
 	if err != nil || !ok {
 		return strip(pl, b, v)
 	}
@@ -73,11 +52,6 @@ func (*kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pla
 	return true
 }
 
-// displays reports whether an item holds anything where a rule shows its aggregate.
-func displays(b *plan.Binding, img change.Image) bool {
-	return img.Lookup(b.Rule.Writes[0]).Kind() != change.KindAbsent
-}
-
 // strip asks for the display attribute to be taken off an item without a (good) unique value.
 func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	if !displays(b, v.New) {
@@ -90,14 +64,14 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 }
 
 // Rederive implements plan.Family.
-func (k *kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (f Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Scope >= plan.Itself && (it.Image != nil || b.Rule.Derives()) {
-		k.Display(pl, b, it.Key, &it.Match, it.Image)
+		f.Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
 // Display implements host.Gatherer.
-func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+func (Family) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	if b.Rule.Derives() {
 		look(pl, b, key, m, img)
 		return
@@ -106,7 +80,7 @@ func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules
 		return
 	}
 	present := displays(b, img)
-	group, ok, err := Of(b.Rule).GroupOf(m, img)
+	group, ok, err := b.Rule.GroupOf(m, img)
 	if err != nil || !ok {
 		if present {
 			plan.PartOf[ungrouped](pl).Put(plan.ItemRule{Binding: b, Key: key}, &ungroupedDisplay{Last: img})
@@ -121,38 +95,27 @@ func (*kind) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules
 	ru.Seen[key] = img
 }
 
-// Tell implements plan.Family: an image says nothing more than its effects.
-func (*kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
-
-// Words implements plan.Feeder.
-func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
-	write, what := rollUpText(b, f.Group), f.Amount.String()
-	if f.Per != "" {
-		what += " under " + f.Per
-	}
-	return plan.Words{What: what + " in " + f.Group, Undo: write, Redo: write}
-}
-
-func rollUpText(b *plan.Binding, group string) string {
+// RollUpText says what the roll-up of a group writes.
+func RollUpText(b *plan.Binding, group string) string {
 	target := group
 	if b.Rule.ByUnique {
 		target = b.Rule.Target.Name + " with " + b.Rule.Target.Unique + " " + group
 	}
 	if b.Rule.Derives() {
-		return "roll up " + b.Rule.Writes[0] + " of " + target + ", an item that is made or deleted with its members"
+		return "roll up " + plan.Listed(b.Rule.Writes) + " of " + target + ", an item that is made or deleted with its members"
 	}
-	return "roll up " + b.Rule.Writes[0] + " of " + target
+	return "roll up " + plan.Listed(b.Rule.Writes) + " of " + target
 }
 
 // Explain implements plan.Family.
-func (*kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+func (Family) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
 	for g := range pl.Rollups.All() {
 		if g.Binding == b {
 			if b.Rule.Derives() {
-				tell("a derived item came, went, or was written by another program", rollUpText(b, g.Group))
+				tell("a derived item came, went, or was written by another program", RollUpText(b, g.Group))
 				continue
 			}
-			tell("its display attribute was written by another program", rollUpText(b, g.Group))
+			tell("its display attribute was written by another program", RollUpText(b, g.Group))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package aggregates
+package groupaudit
 
 import (
 	"strconv"
@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
@@ -18,8 +19,8 @@ func factOfDerived(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	if !b.Rule.Target.HasKey(s.Key) {
 		return
 	}
-	value := Of(b.Rule).shown(s.Image.Lookup(b.Rule.Writes[0]))
-	if !isWhole(b, s.Key, s.Image) {
+	value := shownOn(b.Rule, s.Image)
+	if !groups.IsWhole(b, s.Key, s.Image) {
 		value = partOnly
 	}
 	data := value + "\x00" + strconv.FormatInt(a.CountShown(b, s.Key, "", s.Image), 10)
@@ -28,7 +29,7 @@ func factOfDerived(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 
 // judgeDerived judges an item that is there. Without members under this rule, another may have some: the first of the rules
 // says that the item is suspect.
-func (c *sumCase) judgeDerived(b *plan.Binding, s drift.Suspect, value string, count int64) {
+func (c *groupCase) judgeDerived(b *plan.Binding, s drift.Suspect, value string, count int64) {
 	first := b
 	for _, r := range b.Rule.Target.Makers {
 		if other := c.Auditor.Of(r); c.Auditor.Shows(other) {
@@ -36,21 +37,21 @@ func (c *sumCase) judgeDerived(b *plan.Binding, s drift.Suspect, value string, c
 			break
 		}
 	}
-	wrong := !c.beyond() && value != Of(b.Rule).displayed(c.want) || count > c.have.Operations
+	wrong := !c.beyond() && value != c.shown(b.Rule) || count > c.have.Operations
 	if wrong || c.want.Members == 0 && first == b {
 		c.Suspect(s)
 	}
 }
 
 // auditedItem is the derived item of a suspect, with its rules that are judged.
-func auditedItem(e *auditing.Evidence, sus drift.Suspect) *derivedItem {
+func auditedItem(e *auditing.Evidence, sus drift.Suspect) *groups.Item {
 	entity := e.ByID(sus.Rule).Rule.Target
-	it := &derivedItem{key: change.ParseKey(sus.Group), entity: entity}
+	it := &groups.Item{Key: change.ParseKey(sus.Group), Entity: entity}
 	for _, r := range entity.Makers {
 		if b := e.Of(r); e.Shows(b) || b.Live.Load() || b.ID == sus.Rule {
-			it.live = append(it.live, b)
+			it.Live = append(it.Live, b)
 		} else {
-			it.waits = true
+			it.Waits = true
 		}
 	}
 	return it
@@ -59,35 +60,35 @@ func auditedItem(e *auditing.Evidence, sus drift.Suspect) *derivedItem {
 // judgeDerived judges a derived item, and what it shows of one rule.
 func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
 	it, item := auditedItem(e, reading.Suspect), e.Items[reading.Suspect.Item]
-	var s settlement
+	var s groups.Settlement
 	if e.Incarnation != "" {
-		s = addUpItem(it, e.Rows)
+		s = groups.AddUpItem(it, e.Rows)
 	}
-	members := s.members - t.Members + sum.Members
-	reading.Concerns = append(reading.Concerns, drift.KeyToken(it.key))
-	for _, other := range it.live {
+	members := s.Members - t.Members + sum.Members
+	reading.Concerns = append(reading.Concerns, drift.KeyToken(it.Key))
+	for _, other := range it.Live {
 		reading.Concerns = append(reading.Concerns, audit.SumToken(other.ID, reading.Suspect.Group))
 	}
-	reading.Fix.Keys = []change.Key{it.key}
+	reading.Fix.Keys = []change.Key{it.Key}
 	reading.State = change.Digest(
-		change.String(strconv.FormatInt(s.operations, 10)), change.String(strconv.FormatInt(members, 10)), auditing.RuleValue(b, item),
-		change.Bool(item != nil && isWhole(b, it.key, item)), change.Bool(s.expired))
-	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Display, Item: it.key, Group: reading.Suspect.Group}
+		change.String(strconv.FormatInt(s.Operations, 10)), change.String(strconv.FormatInt(members, 10)), auditing.RuleValue(b, item),
+		change.Bool(item != nil && groups.IsWhole(b, it.Key, item)), change.Bool(s.Expired))
+	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Display, Item: it.Key, Group: reading.Suspect.Group}
 	switch {
-	case item == nil && (members <= 0 || s.expired), item != nil && members <= 0 && it.waits:
+	case item == nil && (members <= 0 || s.Expired), item != nil && members <= 0 && it.Waits:
 	case item == nil:
 		f.What, f.Expected, f.WriteUnits = drift.Missing, "an item", audit.TransactionUnitsMin
 		reading.Findings = []drift.Finding{f}
 	case members <= 0:
 		f.What, f.Found, f.WriteUnits = drift.Surplus, "an item", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
-	case !isWhole(b, it.key, item):
+	case !groups.IsWhole(b, it.Key, item):
 		f.What, f.Expected, f.Found, f.WriteUnits = drift.Wrong, "an item that dynamill made", "another", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
 	default:
-		reading.Findings = compareDisplay(b, it.key, reading.Suspect.Group, item, Of(b.Rule).display(sum))
-		if count := e.CountShown(b, it.key, "", item); sum.Equals(t.Amount) && count > t.Operations {
-			reading.Findings = append(reading.Findings, stampAhead(b, it.key, reading.Suspect.Group, t.Operations, item))
+		reading.Findings = compareDisplay(b, it.Key, reading.Suspect.Group, item, valuesOf(t.Total, b, sum))
+		if count := e.CountShown(b, it.Key, "", item); sum.Equals(t.Amount) && count > t.Operations {
+			reading.Findings = append(reading.Findings, stampAhead(b, it.Key, reading.Suspect.Group, t.Operations, item))
 		}
 	}
 }

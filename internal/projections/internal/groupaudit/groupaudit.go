@@ -1,0 +1,35 @@
+// Package groupaudit is the audit of groups and their displays: what items and accumulators say of them, where these differ, and how
+// that is mended. It knows no kind; what a display shows is for the Form of the rule to say. It keeps promise 1 in sight.
+package groupaudit
+
+import (
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Form is a groups.Form that an audit can compare, and tell people of.
+type Form interface {
+	groups.Form
+	// Shown is what a target's attributes show, as displays are compared; "" for nothing.
+	Shown(values []change.Value) string
+	// Text is what an attribute shows, as people read it; "" for nothing.
+	Text(v change.Value) string
+	// Summed says what a group adds up to, to people.
+	Summed(a audit.Amount) string
+}
+
+// Auditing is what the families of kinds that show groups have in common in an audit. It holds no state.
+type Auditing struct{}
+
+func formOf(r *rules.Rule) Form { return r.Form.(Form) }
+
+// shownOn is what an item shows under a rule, as displays are compared.
+func shownOn(r *rules.Rule, img change.Image) string {
+	values := make([]change.Value, len(r.Writes))
+	for i, name := range r.Writes {
+		values[i] = img.Lookup(name)
+	}
+	return formOf(r).Shown(values)
+}

@@ -1,0 +1,86 @@
+// Package groups is what the kinds of rules share whose rules show on a target what several sources make together: a group. Its
+// accumulators count the sources and the operations on it; the target's attributes are its display. The package adds the accumulators up,
+// writes displays under their stamps, makes and deletes derived items, and finds displays that another program wrote. What a
+// display shows is for the Form of the rule to say. It knows no kind. It keeps promises 1 to 4, 8 and 10 for displays.
+package groups
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// Form is the Form of a rule that shows on a target what the target's group adds up to.
+type Form interface {
+	rules.Form
+	// Values are what a target shows of a total: one for each attribute that the rule writes, absent for nothing.
+	Values(t Total) []change.Value
+}
+
+// Tidier is a Form whose rows and parked records of a group need more than a display.
+type Tidier interface {
+	// Tidy removes what the rows of a group hold in vain. It reports whether it has changed rows.
+	Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t Total) (bool, error)
+	// List brings the parked record of a group in line with its rows as they were read.
+	List(ctx context.Context, h *host.Host, g plan.GroupRef, t Total) error
+	// IsCrowded reports whether a group is among the parked records, by what it adds up to.
+	IsCrowded(a audit.Amount) bool
+}
+
+// FormOf is the Form of a rule of groups; nil of any other rule.
+func FormOf(r *rules.Rule) Form {
+	f, _ := r.Form.(Form)
+	return f
+}
+
+// Family is what the families of kinds that show groups have in common. It holds no state.
+type Family struct{}
+
+var _ plan.Family = Family{}
+
+// Rows implements host.Keeper.
+func (Family) Rows() []string { return []string{state.AccumulatorRows} }
+
+// Tell implements plan.Family: an image says nothing more than its effects.
+func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
+
+// showsNothing reports whether a target shows nothing of a group in which nothing was ever counted.
+func showsNothing(r *rules.Rule) bool {
+	return IsNothing(FormOf(r).Values(Total{Amount: audit.Amount{}}))
+}
+
+// IsNothing reports whether all values are absent.
+func IsNothing(values []change.Value) bool {
+	return !slices.ContainsFunc(values, func(v change.Value) bool { return v.Kind() != change.KindAbsent })
+}
+
+// nothing are the values of a target that shows none of a rule's attributes.
+func nothing(r *rules.Rule) []change.Value { return make([]change.Value, len(r.Writes)) }
+
+// displays reports whether an item holds anything where a rule shows its group.
+func displays(b *plan.Binding, img change.Image) bool { return !IsNothing(plan.ValuesOf(b.Rule, img)) }
+
+// contextOf is the context of a rule's stamp on an item that displays a group.
+func contextOf(b *plan.Binding, incarnation string, key change.Key, group string) string {
+	return stamp.Context(incarnation, key, Scope(b, group))
+}
+
+// Scope is the part of a stamp's context that names the group. Of a rule that makes items it names none: the item's key says it.
+func Scope(b *plan.Binding, group string) string {
+	if b.Rule.Derives() {
+		return ""
+	}
+	return group
+}
+
+// IsWhole reports whether an item is one that rules made, and of the entity.
+func IsWhole(b *plan.Binding, key change.Key, img change.Image) bool {
+	return plan.IsMade(key, img) && b.Rule.Target.Is(img)
+}
