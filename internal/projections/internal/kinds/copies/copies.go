@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // Copy is the kind.
 var Copy rules.Kind = kind{}
 
-type kind struct{}
+type kind struct{ children.Following[kind] }
 
 var traits = rules.Traits{
 	Number: 1,

@@ -1,155 +1,50 @@
 package copies
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
-	"github.com/dynamill/dynamill/internal/projections/internal/table"
-	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// copied is the kind of drift of an attribute that a rule copies.
-const copied drift.Kind = "copy"
-
-var procedures = map[drift.Kind]*auditing.Procedure{
-	copied:          {Rows: auditing.Rows{locatorRow}, Items: auditing.Items{auditing.OwnItem, parentsOf}, Judge: judgeCopy, Tasks: tasksOf},
-	drift.Reference: {Rows: auditing.Rows{referenceRow}, Judge: judgeReference, Tasks: tasksOf, Mend: pruneOrphan},
-	drift.Parked:    {Rows: auditing.Rows{auditing.ParkedRows}, Judge: judgeParked, Mend: clearParked},
+var ofCopies = &auditing.Procedure{
+	Rows: auditing.Rows{children.LocatorRow}, Items: auditing.Items{auditing.OwnItem, children.ParentsOf}, Judge: judgeCopy,
+	Tasks: children.TasksOf,
 }
 
 // Procedure implements auditing.Family.
-func (kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
-
-func referenceKey(t *auditing.Table, sus drift.Suspect) table.Key {
-	return state.ReferenceKey(t.ByID(sus.Rule), change.ParseKey(sus.Group), sus.Item)
-}
-
-func referenceRow(e *auditing.Evidence, sus drift.Suspect) []table.Key {
-	return []table.Key{referenceKey(e.Table, sus)}
-}
-
-// tasksOf are where unfinished work on a child's parent is kept.
-func tasksOf(e *auditing.Evidence, r *drift.Reading) []table.Key {
-	id := plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: change.ParseKey(r.Suspect.Group)}
-	return []table.Key{state.TaskKey(state.Task{Parent: id}), state.TaskKey(state.Task{Parent: id, Refill: true})}
-}
-
-// suspectLink is the link of a suspect child as it was read.
-func suspectLink(e *auditing.Evidence, sus drift.Suspect) link {
-	return linkOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item]))
-}
-
-// locatorRow is where it stands which items are known by the value of a suspect's parent.
-func locatorRow(e *auditing.Evidence, sus drift.Suspect) []table.Key {
-	b := e.ByID(sus.Rule)
-	if !b.Rule.ByUnique || sus.Group == "" {
-		return nil
+func (k kind) Procedure(of drift.Kind) *auditing.Procedure {
+	if of == copied {
+		return ofCopies
 	}
-	return []table.Key{state.LocatorKey(b.Locator, change.ParseKey(sus.Group).Partition)}
-}
-
-// parentsOf are the items of which one is the parent to which a suspect child refers. Those that are known by one value are
-// the ones of its locator, and the one that was found in the table, whatever the locator says.
-func parentsOf(e *auditing.Evidence, sus drift.Suspect) (keys []change.Key) {
-	l, b := suspectLink(e, sus), e.ByID(sus.Rule)
-	switch {
-	case !l.refers:
-		return nil
-	case !b.Rule.ByUnique:
-		return []change.Key{l.parent}
-	case l.parent.String() != sus.Group:
-		return nil // the child refers elsewhere by now: its record tells
-	}
-	for _, key := range locatorRow(e, sus) {
-		for _, text := range append(state.ReadSet(e.Rows[key], true).Sources, sus.Members...) {
-			if text != "" {
-				keys = append(keys, change.ParseKey(text))
-			}
-		}
-	}
-	slices.SortFunc(keys, func(a, b change.Key) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(keys)
-}
-
-// parentNow is the parent to which a suspect child refers, as it was read.
-func parentNow(e *auditing.Evidence, sus drift.Suspect, parent change.Key) change.Image {
-	id := plan.ItemRule{Binding: e.ByID(sus.Rule), Key: parent}
-	for _, key := range parentsOf(e, sus) {
-		if isParent(e.Planner, id, key, e.Items[key]) {
-			return table.Image(e.Items[key])
-		}
-	}
-	return nil
+	return k.Following.Procedure(of)
 }
 
 func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	b, child := e.ByID(sus.Rule), e.Items[sus.Item]
 	reading := drift.ReadingOf(sus, "")
-	l := suspectLink(e, sus)
+	l := children.SuspectLink(e, sus)
 	want := make([]change.Value, len(b.Rule.Attributes))
-	elsewhere := b.Rule.ByUnique && l.refers && l.parent.String() != sus.Group
-	if l.refers {
-		want = Of(b.Rule).Given(parentNow(e, sus, l.parent))
-		for _, key := range parentsOf(e, sus) {
+	elsewhere := b.Rule.ByUnique && l.Refers && l.Parent.String() != sus.Group
+	if l.Refers {
+		want = Of(b.Rule).Given(children.ParentNow(e, sus, l.Parent))
+		for _, key := range children.ParentsOf(e, sus) {
 			reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		}
 		if b.Rule.ByUnique {
-			reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), l.parent.Partition))
+			reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), l.Parent.Partition))
 		}
-		reading.Suspect.Group = l.parent.String()
+		reading.Suspect.Group = l.Parent.String()
 	}
-	refersTo := change.String(fmt.Sprint(l.isChild, l.bad == nil, l.refers, l.parent))
+	refersTo := change.String(fmt.Sprint(l.IsChild, l.Bad == nil, l.Refers, l.Parent))
 	reading.State = change.Digest(append([]change.Value{auditing.RuleValue(b, child), refersTo}, want...)...)
-	if l.isChild && l.bad == nil && !elsewhere {
+	if l.IsChild && l.Bad == nil && !elsewhere {
 		f := drift.Finding{Rule: b.Rule.Name, Kind: copied, Item: sus.Item, WriteUnits: audit.UnitsOf(child)}
 		reading.Findings = audit.CompareAttributes(f, b.Rule.Writes, want, child)
 	}
 	return reading
-}
-
-func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	parent, r := change.ParseKey(sus.Group), e.Rows[referenceKey(e.Table, sus)]
-	l := suspectLink(e, sus)
-	reading := drift.ReadingOf(sus, change.Digest(auditing.RowValue(r), change.String(fmt.Sprint(l.parent, l.refers, l.bad == nil))))
-	if !e.ByID(sus.Rule).Rule.ByUnique {
-		reading.Concerns = append(reading.Concerns, drift.KeyToken(parent))
-	}
-	wanted := l.refers && l.parent == parent
-	f := e.Finding(sus, drift.Missing)
-	switch {
-	case wanted && len(r) == 0:
-		f.Expected = "refers to " + sus.Group
-		reading.Findings = []drift.Finding{f}
-	case !wanted && len(r) > 0 && l.bad == nil:
-		f.What, f.Found = drift.Orphaned, "refers to "+sus.Group
-		reading.Findings, reading.Fix.Way = []drift.Finding{f}, drift.MendAlone
-	}
-	return reading
-}
-
-// pruneOrphan deletes a reference whose child is gone or refers elsewhere, unless it was put again.
-func pruneOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	return true, pruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
-}
-
-func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	if bad := suspectLink(e, sus).bad; bad != nil {
-		return e.JudgeParked(sus, bad.Code)
-	}
-	return e.JudgeParked(sus, "")
-}
-
-// clearParked deletes the parked record of a child that can name its parent, if it
-// still names it as it did when it was read.
-func clearParked(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	id := plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}
-	return e.DeleteParked(ctx, r.Suspect, target.StillReads(e.Tables.Reader, id, id.Rule.JoinReads, e.Items[id.Key])...)
 }

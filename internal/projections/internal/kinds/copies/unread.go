@@ -26,7 +26,7 @@ type unread struct {
 // writeUnread writes to children that references name. One that is refused comes with the refusal: RaceLost also says that only a
 // child's attributes tell whether it refers to the parent.
 func (w run) writeUnread(ctx context.Context, pw parentWrite, keys []change.Key) ([]target.Answer, error) {
-	u := unread{run: w, pw: pw, state: stamp.Stamp{Version: pw.version, Digest: stamp.Digest(pw.values)}.String()}
+	u := unread{run: w, pw: pw, state: stamp.Stamp{Version: pw.Version, Digest: stamp.Digest(pw.values)}.String()}
 	answers, err := w.Targets.Send(ctx, len(keys), func(i int) *target.Write { return u.to(keys[i]) })
 	if err != nil {
 		return nil, err
@@ -41,28 +41,28 @@ func (w run) writeUnread(ctx context.Context, pw parentWrite, keys []change.Key)
 
 // to is the write of one child; nil if only its attributes tell whether it refers to the parent.
 func (u *unread) to(child change.Key) *target.Write {
-	texts, ok := u.pw.b.Rule.ParentTexts(child, u.pw.parent)
+	texts, ok := u.pw.Rule.ParentTexts(child, u.pw.Parent)
 	if !ok {
 		return nil
 	}
 	u.once.Do(func() { u.form(texts) })
-	context := stamp.Context(u.Planner.Incarnation, child, u.pw.parent.String())
+	context := stamp.Context(u.Planner.Incarnation, child, u.pw.Parent.String())
 	t := u.first.Again("copying to "+child.String(), child)
 	t.Values[u.stamp], t.Values[u.context] = table.Text(context+u.state), table.Text(context)
-	t.Values[u.below] = table.Text(context + string(cmp.Or(u.pw.since, u.pw.version)))
+	t.Values[u.below] = table.Text(context + string(cmp.Or(u.pw.Since, u.pw.Version)))
 	return t
 }
 
 // form makes the form of all writes. The texts are those of the attributes by which any child refers to the parent.
 func (u *unread) form(texts map[string]string) {
-	t := target.On(u.pw.b, "", change.Key{})
+	t := target.On(u.pw.Binding, "", change.Key{})
 	u.stamp, u.context, u.below = t.Value(nil), t.Value(nil), t.Value(nil)
-	t.PutPlaceholder(u.pw.b.Stamp, u.stamp)
+	t.PutPlaceholder(u.pw.Stamp, u.stamp)
 	u.pw.putCopies(t)
-	t.Condition = target.StillEntity(u.Tables.Reader, t.Expression, u.pw.b.Rule.Target)
-	for _, attribute := range u.pw.b.Rule.JoinReads {
+	t.Condition = target.StillEntity(u.Tables.Reader, t.Expression, u.pw.Rule.Target)
+	for _, attribute := range u.pw.Rule.JoinReads {
 		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
 	}
-	t.Condition += target.UnstampedOrBelow(t.Expression, u.pw.b.Stamp, u.context, u.below)
+	t.Condition += target.UnstampedOrBelow(t.Expression, u.pw.Stamp, u.context, u.below)
 	u.first = t
 }

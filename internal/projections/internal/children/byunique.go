@@ -1,4 +1,4 @@
-package copies
+package children
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 // its key stands one whose partition is the value. Whenever the locator of a value changes, or the parent's attributes do, the value's
 // children are filled anew, after its count of changes was raised (docs/adr/0031-copies-by-unique-are-filled.md).
 
-// nameOf is what people and sightings call a parent.
-func nameOf(b *plan.Binding, parent change.Key) string {
+// NameOf is what people and sightings call a parent.
+func NameOf(b *plan.Binding, parent change.Key) string {
 	if b.Rule.ByUnique {
 		return parent.Partition
 	}
@@ -35,7 +35,7 @@ func askValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Imag
 	if value, ok, err := b.Rule.Source.UniqueValue(m, img); ok && err == nil {
 		g := plan.GroupRef{Binding: b, Group: value}
 		pl.Rollups.OrPut(g, plan.Rollup{First: index})
-		plan.PartOf[Changes](pl).Values.OrPut(g, struct{}{})
+		Asked(pl).Values.OrPut(g, struct{}{})
 	}
 }
 
@@ -58,11 +58,9 @@ func changedValues(pl *plan.Changes, b *plan.Binding) (values []string) {
 	return slices.DeleteFunc(slices.Compact(values), func(value string) bool { return value == "" })
 }
 
-var _ host.Grouper = kind{}
-
 // RollUp implements host.Grouper: it fills the children of values whose locator changed, or that changed themselves.
-func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
-	w, asked := run{r}, &plan.PartOf[Changes](pl).Values
+func (Following[K]) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+	w, asked := Run{r}, &Asked(pl).Values
 	return w.Tables.Every(ctx, len(groups), func(ctx context.Context, i int) error {
 		if g := groups[i]; asked.Of(g) != nil || len(pl.Rollups.Of(g).Relocated) > 0 {
 			return w.fillValue(ctx, g)
@@ -73,7 +71,7 @@ func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl 
 
 // fillValue fills the children of a value anew. The count is raised before their references are looked up, so that a child that read an
 // earlier parent is written once more, even if it holds the right values by then: a worker that slept may be about to write others.
-func (w run) fillValue(ctx context.Context, g plan.GroupRef) error {
+func (w Run) fillValue(ctx context.Context, g plan.GroupRef) error {
 	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
 	located, counted := state.LocatorKey(g.Locator, g.Group), state.ParentKey(id.Binding, id.Key)
 	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{located, counted})
@@ -92,7 +90,7 @@ func (w run) fillValue(ctx context.Context, g plan.GroupRef) error {
 
 // raiseCount raises a value's count of changes. If there is none, because the row expired or another program wrote over it, the count goes
 // on from the time in seconds: children may carry the former one, and no count is raised once a second for long.
-func (w run) raiseCount(ctx context.Context, id plan.ItemRule, row table.Row) error {
+func (w Run) raiseCount(ctx context.Context, id plan.ItemRule, row table.Row) error {
 	const name = "changes"
 	c, condition := table.NewExpression(), ""
 	now := table.Number(w.Now().Unix())
@@ -101,13 +99,13 @@ func (w run) raiseCount(ctx context.Context, id plan.ItemRule, row table.Row) er
 		c = table.NewExpression()
 		update, condition = c.Format("SET %n = %v REMOVE %n", name, now, "ttl"), table.Whole(c.SameAs(row, name))
 	}
-	_, err := w.Tables.UpdateState(ctx, id.ID, "raising the count of "+nameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key), update,
+	_, err := w.Tables.UpdateState(ctx, id.ID, "raising the count of "+NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key), update,
 		condition, c)
 	return err
 }
 
-// readParents reads parents as they are now. One that is not there, or not of the parents' entity, is missing.
-func (w run) readParents(ctx context.Context, parents []plan.ItemRule) (map[plan.ItemRule]change.Item, error) {
+// ReadParents reads parents as they are now. One that is not there, or not of the parents' entity, is missing.
+func (w Run) ReadParents(ctx context.Context, parents []plan.ItemRule) (map[plan.ItemRule]change.Item, error) {
 	var locators []table.Key
 	for _, p := range parents {
 		if p.Rule.ByUnique {

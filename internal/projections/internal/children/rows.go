@@ -1,4 +1,4 @@
-package copies
+package children
 
 import (
 	"fmt"
@@ -14,10 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-var _ explaining.Family = kind{}
-
 // StampScope implements explaining.Family: the parent.
-func (kind) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
+func (Following[K]) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
 	parent, ok := referredParent(b, s)
 	return parent.String(), ok
 }
@@ -27,13 +25,13 @@ func referredParent(b *plan.Binding, s *audit.Subject) (change.Key, bool) {
 	if s.Match.Entity != b.Rule.Target {
 		return change.Key{}, false
 	}
-	l := linkIn(b.Rule, &s.Match, s.Image)
-	return l.parent, l.refers
+	l := linkIn(b, &s.Match, s.Image)
+	return l.Parent, l.Refers
 }
 
 // RowsOf implements explaining.Family: the reference of the item at its parent, and what is kept of the parent; and what is
 // kept of the item as a parent, also if that is gone.
-func (kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
+func (Following[K]) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
 	if parent, ok := referredParent(b, s); ok {
 		if !b.Rule.Collection {
 			rows = append(rows, explaining.Row{Key: state.ReferenceKey(b, parent, s.Key), Name: "reference", Rule: b.ID,
@@ -49,9 +47,9 @@ func (kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (
 
 func referenceWords(b *plan.Binding, parent change.Key, r table.Row) string {
 	if r == nil {
-		return "there is none at its parent " + nameOf(b, parent)
+		return "there is none at its parent " + NameOf(b, parent)
 	}
-	return "takes its copies from " + nameOf(b, parent) + seenWords(b, r)
+	return familyOf(b).Takes() + " " + NameOf(b, parent) + seenWords(b, r)
 }
 
 // seenWords tell as of which version a row is.
@@ -69,7 +67,7 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 			return ""
 		}
 		if b.Rule.ByUnique {
-			return "the children of " + nameOf(b, parent) + " were filled after " + printable.Counted(state.ParentAt(b, r).Count(), "change")
+			return "the children of " + NameOf(b, parent) + " were filled after " + printable.Counted(state.ParentAt(b, r).Count(), "change")
 		}
 		return parent.String() + " is written to its children" + seenWords(b, r)
 	}}
@@ -80,7 +78,7 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 				return ""
 			}
 			t, _ := state.ReadTask(x.Reader, x.Planner, r)
-			return taskWords(t, what+" "+nameOf(b, parent))
+			return taskWords(t, what+" "+NameOf(b, parent))
 		}}
 	}
 	return []explaining.Row{position, task(false, "writes the remaining children of"), task(true, "fills again the children of")}

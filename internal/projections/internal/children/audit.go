@@ -1,7 +1,6 @@
-package copies
+package children
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -10,23 +9,23 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// aboutCopies begins what facts about a parent and its children are about.
-const aboutCopies = "5"
+// aboutParents begins what facts about a parent and its children are about.
+const aboutParents = "5"
 
 // tagRefer is the tag of a fact that a reference tells.
 const tagRefer = 'r'
 
 // Facts implements audit.Family.
-func (kind) Facts(_ *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (Following[K]) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if parent, ok := parentItself(b, s); ok {
-		data := change.Digest(Of(b.Rule).Given(s.Image)...)
+		data := familyOf(b).Gives(a.Planner, b, s.Key, s.Image)
 		if b.Rule.ByUnique {
-			data += "\x00" + s.Key.String() // of several the first gives the copies
+			data += "\x00" + s.Key.String() // of several the first is the parent
 		}
-		emit(drift.Fact{About: audit.About(aboutCopies, b.ID, parent.String()), Tag: audit.TagWant, Data: data})
+		emit(drift.Fact{About: audit.About(aboutParents, b.ID, parent.String()), Tag: audit.TagWant, Data: data})
 	}
 	if s.Match.Entity == b.Rule.Target {
-		factOfChild(b, s, emit)
+		factsOfChild(a, b, s, emit)
 	}
 }
 
@@ -39,31 +38,33 @@ func parentItself(b *plan.Binding, s *audit.Subject) (change.Key, bool) {
 	return change.Key{Partition: value}, ok && err == nil
 }
 
-func factOfChild(b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	switch l := linkIn(b.Rule, &s.Match, s.Image); {
-	case l.bad != nil:
-		audit.MustBeParked(b.ID, s.Key, l.bad.Code, emit)
-	case l.refers:
-		about := audit.About(aboutCopies, b.ID, l.parent.String())
-		emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: change.Digest(plan.ValuesOf(b.Rule, s.Image)...)})
-	case slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }):
-		audit.Spot(copied, b.ID, s.Key, emit)
+func factsOfChild(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	l, family := linkIn(b, &s.Match, s.Image), familyOf(b)
+	if l.Bad != nil {
+		audit.MustBeParked(b.ID, s.Key, l.Bad.Code, emit)
 	}
+	if !l.Refers {
+		family.Alone(a.Planner, b, s, l, emit)
+		return
+	}
+	about := audit.About(aboutParents, b.ID, l.Parent.String())
+	emit(drift.Fact{About: about, Sub: s.Key.String(), Tag: audit.TagHave, Data: family.Holds(a.Planner, b, s, l)})
 }
 
-// EffectFacts implements audit.Family: a copy rule feeds no ledger.
-func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
+// EffectFacts implements audit.Family: these rules feed no ledger.
+func (Following[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family.
-func (kind) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+func (Following[K]) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+	var kind K
 	b := a.ByID(r.ID)
 	switch {
-	case b == nil || !a.InForce(b):
+	case b == nil || !a.InForce(b) || !isOf(b, kind):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
-	case r.Kind == "ref" && b.Rule.Kind == Copy && !b.Rule.Collection:
-		emit(drift.Fact{About: audit.About(aboutCopies, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
+	case r.Kind == "ref" && !b.Rule.Collection:
+		emit(drift.Fact{About: audit.About(aboutParents, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
 }
 
@@ -76,17 +77,20 @@ func childOf(r audit.Row) string {
 }
 
 // Case implements audit.Family.
-func (kind) Case(j *audit.Judge) audit.Case {
-	if j.Kind != aboutCopies {
+func (Following[K]) Case(j *audit.Judge) audit.Case {
+	var kind K
+	b := j.Auditor.ByID(j.ID)
+	if j.Kind != aboutParents || !isOf(b, kind) {
 		return nil
 	}
-	return &family{Judge: j, binding: j.Auditor.ByID(j.ID)}
+	return &parentCase{Judge: j, binding: b, family: familyOf(b)}
 }
 
-// family judges one parent and its children: first what the parent gives, then child by child.
-type family struct {
+// parentCase judges one parent and its children: first what the parent gives, then child by child.
+type parentCase struct {
 	*audit.Judge
 	binding  *plan.Binding
+	family   Family
 	want     string // what the parent gives
 	known    bool
 	exists   bool   // the parent
@@ -97,7 +101,7 @@ type family struct {
 }
 
 // Add implements audit.Case.
-func (c *family) Add(f drift.Fact) {
+func (c *parentCase) Add(f drift.Fact) {
 	if f.Tag == audit.TagWant {
 		if want, item, _ := strings.Cut(f.Data, "\x00"); !c.known || item < c.parent {
 			c.known, c.exists, c.parent, c.want = true, true, item, want
@@ -105,7 +109,7 @@ func (c *family) Add(f drift.Fact) {
 		return
 	}
 	if !c.known {
-		c.known, c.want = true, change.Digest(Of(c.binding.Rule).Given(nil)...)
+		c.known, c.want = true, c.family.Gives(c.Auditor.Planner, c.binding, c.Key(), nil)
 	}
 	if f.Sub != c.child.Sub {
 		c.endChild()
@@ -119,13 +123,13 @@ func (c *family) Add(f drift.Fact) {
 	}
 }
 
-func (c *family) endChild() {
+func (c *parentCase) endChild() {
 	if c.child.Sub == "" {
 		return
 	}
 	child := change.ParseKey(c.child.Sub)
-	if c.child.Has && c.child.Have != c.want {
-		s := drift.Suspect{Kind: copied, Rule: c.ID, Item: child}
+	if c.child.Has && !c.family.Agree(c.binding, c.want, c.child.Have) {
+		s := drift.Suspect{Kind: c.family.Drift(), Rule: c.ID, Item: child}
 		if c.binding.Rule.ByUnique {
 			s.Group, s.Members = c.Text, []string{c.parent}
 		}
@@ -138,7 +142,7 @@ func (c *family) endChild() {
 }
 
 // End implements audit.Case.
-func (c *family) End() {
+func (c *parentCase) End() {
 	c.endChild()
-	c.Pointed(nameOf(c.binding, c.Key()), c.children, c.exists)
+	c.Pointed(NameOf(c.binding, c.Key()), c.children, c.exists)
 }

@@ -1,4 +1,4 @@
-package copies
+package children
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // record came again, and the task is further than the record. A refill goes back
 // to where it was asked for again: what the children behind that place hold may
 // have been spoiled since.
-func (w run) putTask(ctx context.Context, t state.Task) error {
+func (w Run) putTask(ctx context.Context, t state.Task) error {
 	below := "<"
 	if t.Refill {
 		below = "<="
@@ -36,8 +36,8 @@ func (w run) putTask(ctx context.Context, t state.Task) error {
 
 // WorkPiece implements host.Postponer: it writes the parent, as it is now, to the next children. A child
 // that was written or filled since the task's position has that state, or a later one.
-func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func(state.Task)) error {
-	w := run{&host.Run{Host: h}}
+func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func(state.Task)) error {
+	w := Run{&host.Run{Host: h}}
 	at, err := w.parentAt(ctx, t.Parent)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
 		return err
 	}
-	parents, err := w.readParents(ctx, []plan.ItemRule{t.Parent})
+	parents, err := w.ReadParents(ctx, []plan.ItemRule{t.Parent})
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,13 @@ func (kind) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func
 	if t.Done {
 		return w.endFanOut(ctx, t, parent)
 	}
-	pw := parentWrite{
-		b: t.Parent.Binding, parent: t.Parent.Key, version: t.At.Rederived(1), since: t.At, values: Of(t.Parent.Rule).Given(parent),
-		refill: t.Refill, end: t.End,
+	span := Span{Parent: t.Parent.Key, End: t.End}
+	do := w.refilling(t.Parent.Binding, span)
+	if spreader, spreads := t.Parent.Family.(Spreader); spreads && !t.Refill {
+		s := &Spreading{Binding: t.Parent.Binding, Span: span, Version: t.At.Rederived(1), Since: t.At, Given: parent}
+		do = func(ctx context.Context, rows []Row) (int, error) { return spreader.Spread(ctx, w, s, rows) }
 	}
-	t, err = w.writePages(ctx, pw, t, tell)
+	t, err = w.writePages(ctx, span, do, t, tell)
 	if table.Refusal(err) != "" {
 		return errors.Join(w.ParkRefused(ctx, t.Parent.Binding, t.Parent.Key, err), w.EndTask(ctx, t))
 	}
@@ -84,8 +86,8 @@ const pieceSpan = 2 * time.Second
 
 // writePages writes to the children of a task, page by page, until its piece is over or the rest can be cut into ranges. It returns
 // the task at the place that it has come to.
-func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell func(state.Task)) (state.Task, error) {
-	children, began, unsaved := pages{run: w, pw: pw, place: t.Cursor}, w.Now(), 0
+func (w Run) writePages(ctx context.Context, span Span, do write, t state.Task, tell func(state.Task)) (state.Task, error) {
+	children, began, unsaved := pages{Run: w, b: t.Parent.Binding, span: span, place: t.Cursor}, w.Now(), 0
 	uncut := !w.isLarge(t) // otherwise cut has left fewer children than a range takes
 	defer children.close()
 	for {
@@ -99,7 +101,7 @@ func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell 
 			if w.Tables.Budget == nil {
 				children.readAhead(ctx, n)
 			}
-			referring, err = w.write(ctx, pw, rows)
+			referring, err = do(ctx, rows)
 		}
 		if end(); err != nil {
 			return t, err
@@ -122,7 +124,7 @@ func (w run) writePages(ctx context.Context, pw parentWrite, t state.Task, tell 
 
 // endFanOut ends a fan-out whose children were all looked at. It lets the position of a deleted parent
 // expire, if none of them refers to it, be it in the task's own part or in a range.
-func (w run) endFanOut(ctx context.Context, t state.Task, parent change.Image) error {
+func (w Run) endFanOut(ctx context.Context, t state.Task, parent change.Image) error {
 	if t.Ranges > 0 { // a range may have ended since the task was read
 		row, err := w.Tables.GetState(ctx, "reading a fan-out of "+t.Parent.Key.String(), t.Row)
 		found, known := state.ReadTask(w.Tables.Reader, w.Planner, row)
@@ -141,7 +143,7 @@ func (w run) endFanOut(ctx context.Context, t state.Task, parent change.Image) e
 
 // cut cuts the children behind a task's place into ranges, if the fan-out is that large, and leaves the last of them to the
 // task. It reports whether it has cut off any.
-func (w run) cut(ctx context.Context, t state.Task) (bool, error) {
+func (w Run) cut(ctx context.Context, t state.Task) (bool, error) {
 	if !w.isLarge(t) {
 		return false, nil
 	}
@@ -169,7 +171,7 @@ func (w run) cut(ctx context.Context, t state.Task) (bool, error) {
 }
 
 // isLarge reports whether the children behind a task's place go to several workers.
-func (w run) isLarge(t state.Task) bool {
+func (w Run) isLarge(t state.Task) bool {
 	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin
 }
 
@@ -181,8 +183,8 @@ const rangesPerMin = 4
 
 // keyBehind returns the key of a later child of a task, so many behind its place; nil if fewer are left. It asks for
 // keys alone, and its answer may be old: wherever a range ends, the next one begins.
-func (w run) keyBehind(ctx context.Context, t state.Task, children int) (table.Row, error) {
-	in, ok := w.childrenQuery(table.NewExpression(), parentWrite{b: t.Parent.Binding, parent: t.Parent.Key})
+func (w Run) keyBehind(ctx context.Context, t state.Task, children int) (table.Row, error) {
+	in, ok := w.childrenQuery(table.NewExpression(), t.Parent.Binding, Span{Parent: t.Parent.Key})
 	if !ok {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package copies
+package children
 
 import (
 	"context"
@@ -14,10 +14,17 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+// Span is a parent's children, or the first of them.
+type Span struct {
+	Parent change.Key
+	End    table.Row // the last key of children to look at; nil: all are
+}
+
 // pages are the rows by which a parent's children are found, page by page.
 type pages struct {
-	run
-	pw    parentWrite
+	Run
+	b     *plan.Binding
+	span  Span
 	place table.Row // behind the rows that were taken; nil: before the first, and if none are left
 	ahead chan page // nil: none is read ahead
 }
@@ -58,15 +65,15 @@ func (p *pages) close() {
 
 func (p *pages) read(ctx context.Context, most int) page {
 	c := table.NewExpression()
-	in, ok := p.childrenQuery(c, p.pw)
+	in, ok := p.childrenQuery(c, p.b, p.span)
 	if !ok {
 		return page{}
 	}
-	if p.pw.b.Rule.Collection {
-		in.ProjectionExpression = new(c.List(p.childAttributes(p.pw.b)))
+	if p.b.Rule.Collection {
+		in.ProjectionExpression = new(c.List(p.childAttributes(p.b)))
 	}
 	in.ExclusiveStartKey, in.Limit = p.place, new(int32(min(most, math.MaxInt32)))
-	out, err := p.Tables.Query(ctx, "looking up the children of "+p.pw.parent.String(), in)
+	out, err := p.Tables.Query(ctx, "looking up the children of "+p.span.Parent.String(), in)
 	if err != nil {
 		return page{err: err}
 	}
@@ -75,22 +82,22 @@ func (p *pages) read(ctx context.Context, most int) page {
 
 // childrenQuery looks up a parent's children: those that lie in a collection
 // given by its key, else those that have put a reference.
-func (w run) childrenQuery(c *table.Expression, pw parentWrite) (*dynamodb.QueryInput, bool) {
-	if !pw.b.Rule.Collection {
-		references := state.ReferenceKey(pw.b, pw.parent, change.Key{}).Partition
+func (w Run) childrenQuery(c *table.Expression, b *plan.Binding, span Span) (*dynamodb.QueryInput, bool) {
+	if !b.Rule.Collection {
+		references := state.ReferenceKey(b, span.Parent, change.Key{}).Partition
 		condition := c.Format("%n = %v", table.PK, table.Text(references))
-		if pw.end != nil {
-			condition += c.Format(" AND %n <= %v", table.SK, pw.end[table.SK])
+		if span.End != nil {
+			condition += c.Format(" AND %n <= %v", table.SK, span.End[table.SK])
 		}
 		return w.Tables.StateQuery(condition, c), true
 	}
-	partition, prefix, ok := pw.b.Rule.CollectionOf(pw.parent)
+	partition, prefix, ok := b.Rule.CollectionOf(span.Parent)
 	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionKind == change.KindNumber && err != nil {
 		return nil, false
 	}
 	condition := c.Format("%n = %v", w.Tables.PartitionKey, table.KeyValue(partition, w.Tables.PartitionKind))
 	begins := prefix != "" && w.Tables.SortKey != "" && w.Tables.SortKind == change.KindString
-	switch end := pw.end[w.Tables.SortKey]; {
+	switch end := span.End[w.Tables.SortKey]; {
 	case begins && end != nil:
 		condition += c.Format(" AND %n BETWEEN %v AND %v", w.Tables.SortKey, table.Text(prefix), end)
 	case begins:
@@ -104,9 +111,9 @@ func (w run) childrenQuery(c *table.Expression, pw parentWrite) (*dynamodb.Query
 }
 
 // childAttributes are the attributes of a child that tell what it is, to which parent it refers, and what it holds of that.
-func (w run) childAttributes(b *plan.Binding) []string {
+func (w Run) childAttributes(b *plan.Binding) []string {
 	names := append([]string{w.Tables.PartitionKey, b.Stamp}, b.Rule.Writes...)
-	if names = append(names, b.Rule.JoinReads...); w.Tables.SortKey != "" {
+	if names = append(names, familyOf(b).Reads(b)...); w.Tables.SortKey != "" {
 		names = append(names, w.Tables.SortKey)
 	}
 	for _, e := range w.Planner.Set.Entities {
