@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -55,6 +56,9 @@ type Options struct {
 	// sees each item as it was before its last change. Never if nil. It is called with the lock held. A
 	// stale Query or Scan does not bring back deleted items.
 	Stale func(op string) bool
+	// Changed is told of each change of an item, in their order, as it was and as it is: nil is for an item that is not there.
+	// streamed says that the table's stream tells of the change, too. It is called with the lock held.
+	Changed func(table string, before, after map[string]types.AttributeValue, streamed bool)
 }
 
 // Sim is a simulated DynamoDB, safe for concurrent use. Make one with New.

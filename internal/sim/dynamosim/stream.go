@@ -111,6 +111,9 @@ func (s *Sim) closeShard(st *stream, sh *shard) {
 
 // record tells the table's stream, if there is one, of a change.
 func (s *Sim) record(t *table, k key, old, after values.Item, identity *streamtypes.Identity) {
+	if s.options.Changed != nil {
+		s.options.Changed(t.name, old, after, t.streaming())
+	}
 	if !t.streaming() {
 		return
 	}
