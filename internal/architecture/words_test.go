@@ -25,7 +25,8 @@ func TestRulesNameNoKind(t *testing.T) {
 			words[kind.Word()], words[plural] = true, true
 		}
 	}
-	delete(words, "set") // a compiled rule file is a Set
+	delete(words, "set")    // a compiled rule file is a Set
+	delete(words, "delete") // a builtin function of Go
 	if len(words) < 8 {
 		t.Fatalf("only %d words of kinds", len(words))
 	}

@@ -232,6 +232,9 @@ func (r *Rule) MakesItems() bool { return r.Kind != nil && (r.Kind.Traits().Make
 // Derives reports whether the rule is one of those that make the items of a derived entity together.
 func (r *Rule) Derives() bool { return r.Displays() && r.Target != nil && r.Target.Derived }
 
+// Deletes reports whether the rule deletes its target's items, which the application made, with their parents.
+func (r *Rule) Deletes() bool { return r.Kind != nil && r.Kind.Traits().Deletes }
+
 // HasParent reports whether the rule's targets name its source, their parent.
 func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasParent }
 

@@ -99,6 +99,7 @@ func Check(p declared.Parser, file *declared.File, former bool) *File {
 	c.twoWriters()
 	c.places()
 	c.derived()
+	c.deleted()
 	c.widths()
 	c.circles()
 	c.warnUncertain()

@@ -108,10 +108,13 @@ func (c *checker) withoutKeys(attributes []string) []string {
 }
 
 func (c *checker) facts(r *Rule) (reads, writes []fact) {
+	if r.traits.Deletes && r.Source == r.Target {
+		return nil, nil // it is refused in words of its own
+	}
 	for _, name := range append(slices.Clip(r.Reads), existence) {
 		reads = append(reads, fact{r.Source, name})
 	}
-	if r.traits.HasParent {
+	if r.traits.HasParent && !r.traits.Deletes { // no rule writes what joins the children that a rule deletes
 		for _, name := range append(slices.Clip(r.ChildReads), existence) {
 			reads = append(reads, fact{r.Target, name})
 		}
@@ -119,7 +122,7 @@ func (c *checker) facts(r *Rule) (reads, writes []fact) {
 	for _, w := range r.Writes {
 		writes = append(writes, fact{r.Target, w.As.Text})
 	}
-	if r.traits.MakesItems || r.derives() {
+	if r.traits.MakesItems || r.derives() || r.traits.Deletes {
 		writes = append(writes, fact{r.Target, existence})
 	}
 	return reads, writes
@@ -251,6 +254,9 @@ func (c *checker) sayCircle(via []map[int]fact, circle []int) {
 		verb := "writes"
 		if via[next][k].attribute == existence {
 			verb = "makes"
+		}
+		if c.out.Rules[k].traits.Deletes {
+			verb = "deletes"
 		}
 		why = append(why, fmt.Sprintf("%s %s %s, which %s reads", name(k), verb, via[next][k], name(next)))
 	}

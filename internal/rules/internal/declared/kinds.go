@@ -34,6 +34,7 @@ type Traits struct {
 
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
+	Deletes    bool // with HasParent: a rule deletes its target's items, which the application made; it writes on none
 
 	// Displays is set if a rule writes one attribute, which it works out: it is an
 	// example of the target field, which then names the attribute, too.

@@ -1,0 +1,78 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/rules/internal/templates"
+)
+
+// deleted checks the rules that delete items which the application made. A deletion cannot be taken back. So nothing that another rule
+// works out, and that may be wrong for a while, decides on it: both sides are the application's items, and so is what joins them.
+func (c *checker) deleted() {
+	for _, r := range c.out.Rules {
+		if !r.traits.Deletes {
+			continue
+		}
+		c.deletesOwnParents(r)
+		c.deletesInPlace(r)
+		c.deletesMade(r)
+		c.deletesByWritten(r)
+	}
+}
+
+// deletesOwnParents reports a rule whose children are parents of the same entity.
+func (c *checker) deletesOwnParents(r *Rule) {
+	if name := r.Target.Decl.Name.Text; r.Target == r.Source {
+		c.Add(r.Decl.Source.At, "rule.deletes_itself",
+			"have the application delete the "+name+" items below, or give those that are to go an entity of their own",
+			"%s items would go with %s items: the deletion of one item could end in that of all", name, name)
+	}
+}
+
+// deletesInPlace reports a rule whose children have the keys of their parents: no child can be there beside its parent.
+func (c *checker) deletesInPlace(r *Rule) {
+	budget := templates.OverlapStepsMax
+	isNot := func(from Ref) bool { return !from.IsVariable() }
+	if r.Target == r.Source || r.Source.broken || r.Target.broken || r.Join.ByUnique || slices.ContainsFunc(r.Join.Fill, isNot) {
+		return
+	}
+	if _, overlap := templates.Overlapping(&r.Source.Shape, &r.Target.Shape, &budget); overlap {
+		c.Add(r.Decl.Source.At, "rule.deletes_itself", "name another entity, or join by an attribute: `by: { ...: ... }`",
+			"a %s can have the key of the %s with which it would go: both cannot be there", r.Target.Decl.Name.Text, r.Source.Decl.Name.Text)
+	}
+}
+
+// deletesMade reports items that rules make, on either side: they come and go with their sources.
+func (c *checker) deletesMade(r *Rule) {
+	maker := func(e *Entity) *Rule {
+		i := slices.IndexFunc(c.out.Rules, func(m *Rule) bool { return m.Target == e && (m.traits.MakesItems || m.derives()) })
+		if i < 0 {
+			return nil
+		}
+		return c.out.Rules[i]
+	}
+	if m := maker(r.Source); m != nil {
+		name := m.Decl.Name.Text
+		c.Add(r.Decl.Source.At, "rule.deletes_with_made", "name "+m.Source.Decl.Name.Text+", whose items cause them",
+			"rule %s makes %s items, and deletes them: no item goes for good with one", name, r.Source.Decl.Name.Text)
+	}
+	if m := maker(r.Target); m != nil {
+		name := m.Decl.Name.Text
+		c.Add(r.Decl.Target.At, "rule.deletes_made", "let "+m.Source.Decl.Name.Text+" items go: what rule "+name+" makes of them goes with them",
+			"rule %s makes %s items, and would put a deleted one back", name, r.Target.Decl.Name.Text)
+	}
+}
+
+// deletesByWritten reports attributes, written by rules, on which it depends to which parent a child belongs.
+func (c *checker) deletesByWritten(r *Rule) {
+	for _, w := range c.out.Rules {
+		for _, written := range w.Writes {
+			if w.Target != r.Target || !slices.Contains(r.ChildReads, written.As.Text) {
+				continue
+			}
+			c.Add(r.Decl.PlaceOf("by"), "rule.deletes_by_written", "join by an attribute that the application writes",
+				"rule %s writes %s of %s: while it is wrong, items would be deleted", w.Decl.Name.Text, written.As.Text,
+				r.Target.Decl.Name.Text)
+		}
+	}
+}
