@@ -84,6 +84,7 @@ type Reading struct {
 	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
 	Lags     bool      // sum: a record may be the cause; without it, none can be
+	Optional bool      // it is no drift: it is listed, and mended only if that is asked for by itself
 	Torn     bool      // another program has written in the row: no record explains it, and the engine cannot work with it
 	Fix      Fix
 }

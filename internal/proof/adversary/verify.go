@@ -150,9 +150,9 @@ type mender struct {
 }
 
 // Drift is what was found but for what a sleeper may leave: a reference that
-// nothing asks for does no harm, and goes with the parent's next fan-out.
+// nothing asks for does no harm, and goes with the parent's next fan-out. What is only listed is no drift.
 func Drift(found []verify.Result) []verify.Result {
 	return slices.DeleteFunc(slices.Clone(found), func(r verify.Result) bool {
-		return r.Kind == drift.Reference && r.What == drift.Orphaned
+		return r.Status == verify.Listed || r.Kind == drift.Reference && r.What == drift.Orphaned
 	})
 }

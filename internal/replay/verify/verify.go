@@ -44,6 +44,11 @@ type Mender interface {
 	Rederive(ctx context.Context, keys []change.Key) error
 }
 
+// Remover takes away items that no rule asks for any more, where that is no drift. A Mender is one.
+type Remover interface {
+	Mend(ctx context.Context, r drift.Reading) (bool, error)
+}
+
 // Table gives every item to f, which several may call at once. It may leave out what comes or goes meanwhile.
 type Table interface {
 	Each(ctx context.Context, f func(change.Item) error) error
@@ -77,6 +82,7 @@ type Config struct {
 	Rows    Table   // the state table; nil if there is none yet
 	Pending Pending // nil: the table has no stream
 	Mender  Mender  // nil: nothing is mended
+	Remover Remover // takes away what is listed and is no drift; nil: it stays
 	Logger  *slog.Logger
 
 	MemoryBytes int           // for sorting; default 128 MB
@@ -99,6 +105,8 @@ const (
 	Drifted    Status = "drift"
 	Repaired   Status = "repaired"
 	Unrepaired Status = "not repaired"
+	Listed     Status = "listed"  // no drift
+	Deleted    Status = "deleted" // what was listed, as asked for
 )
 
 // Result is one finding.
@@ -141,6 +149,8 @@ type Summary struct {
 	Found      map[drift.Kind]int64 `json:"byKind"`
 	Repaired   int64                `json:"repaired"`
 	Unrepaired int64                `json:"notRepaired"`
+	Listed     int64                `json:"orphans"`            // no drift: items that a rule would have deleted with others that are gone
+	Deleted    int64                `json:"orphansDeleted"`     // of those
 	Undecided  map[string]int64     `json:"undecided"`          // suspects that could not be judged, by the reason
 	Examples   []Undecided          `json:"-"`                  // some of them of each reason
 	WriteUnits float64              `json:"writeUnitsToRepair"` // about what mending all of it costs
@@ -205,6 +215,10 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	forSingles, forSums := v.waits(len(single) > 0, len(sums) > 0)
 	proven, err := v.rounds(ctx, single, forSingles, v.Auditor.Read)
 	if err != nil {
+		return err
+	}
+	proven, optional := split(proven, func(r drift.Reading) bool { return !r.Optional })
+	if err := v.judgeOptional(ctx, optional); err != nil {
 		return err
 	}
 	touched, err := v.noteEntries(proven)
@@ -275,6 +289,10 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 			v.summary.Cleared++
 		case r.Final:
 			v.summary.Parked++
+		case r.Optional:
+			if err := v.reportOptional(Listed, "", r); err != nil {
+				return err
+			}
 		default:
 			if err := v.report(Drifted, "", r); err != nil {
 				return err
