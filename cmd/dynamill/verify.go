@@ -10,6 +10,9 @@ import (
 
 func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 	flags.BoolVar(&o.Repair, "repair", false, "mend what is found, beside live traffic")
+	flags.BoolVar(&o.Orphans, "delete-orphans", false,
+		"delete the items that are listed as orphans: their parents are gone, and nothing tells when; it cannot be taken back")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "with --delete-orphans: only say how many items it would delete")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "judge this rule only, by its `name`; may be given more than once (default: all)")
 	flags.StringVar(&o.Sample, "sample", "100%",
 		"judge this `share` of the items, sums and mirror items, drawn at random; the tables are read whole all the same")

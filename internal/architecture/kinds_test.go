@@ -80,6 +80,7 @@ var namesakes = map[string]string{
 	"internal/rules/expr/function.go":                    `"count"`, // a function of other languages
 	"internal/rules/compare.go":                          `"set"`,   // the key of several kinds
 	"cmd/dynamill/internal/demo/demo.go":                 `"set"`,   // what the application does
+	"internal/story/story.go":                            `"delete"`,
 }
 
 // namedIn finds what names a kind in a file: names, texts and imports, but no comment, no field's tag and nothing that

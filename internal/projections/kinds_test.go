@@ -12,7 +12,7 @@ func TestFamilyOfSeveralKindsHasARoleOnce(t *testing.T) {
 	if n := len(host.Having[host.Gatherer](Kinds)); n != 1 {
 		t.Errorf("%d families gather, want 1", n)
 	}
-	if n := len(host.Having[host.Keeper](Kinds)); n != 3 {
-		t.Errorf("%d families keep rows, want 3", n)
+	if n := len(host.Having[host.Keeper](Kinds)); n != 4 {
+		t.Errorf("%d families keep rows, want 4", n)
 	}
 }

@@ -128,6 +128,9 @@ func Draw(seed uint64) *History {
 		Seed: seed, Population: population.Draw(r, projections.Kinds), Faults: drawFaults(r),
 		Shards: 1 + r.IntN(3)/2*r.IntN(3), Scatter: r.IntN(2) == 0, Again: r.IntN(4) == 0,
 	}
+	if r := rand.New(rand.NewPCG(seed, 0x63617363616465)); r.IntN(4) == 0 {
+		h.Population = h.Population.Cascading(r)
+	}
 	if r.IntN(8) == 0 {
 		h.HealsMax = 2 + r.IntN(3)
 	}
@@ -157,6 +160,7 @@ func Draw(seed uint64) *History {
 		}
 		h.Steps = append(h.Steps, s)
 	}
+	h.drawCascades()
 	h.drawLarge()
 	h.drawReplays()
 	return h
@@ -193,7 +197,7 @@ const (
 )
 
 var (
-	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror):.*\n`)
+	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror|delete):.*\n`)
 	writeShards = regexp.MustCompile(`write_shards: \d`)
 )
 

@@ -40,6 +40,7 @@ func (l *life) compare(present, state []change.Item, except ...oracle.Exception)
 	for _, d := range oracle.Drift(set, named, l.expired()) {
 		l.problem("drift: %v", d)
 	}
+	l.outliving(present)
 	l.leftBehind(named)
 	except = append(except, oracle.DanglingReferences, oracle.ExpiringPositions, oracle.SeededDueMarks)
 	if l.hasLarge() || l.overflowed && oracle.Delicate(set, named) {

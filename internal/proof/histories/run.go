@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/streamreader"
@@ -65,6 +66,7 @@ type life struct {
 	exports   [][]change.Key
 	single    bool       // what was done last is a deletion by itself: of what a former rule left
 	known     registered // the registry as it was read last
+	chronicle *oracle.Chronicle
 	outcome   *Outcome
 }
 
@@ -72,7 +74,8 @@ type life struct {
 // trace it writes down everything that happens.
 func Run(h *History, trace bool) *Outcome {
 	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}, early: map[change.Key]string{}}
-	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter}, h.Faults)
+	l.chronicle = l.newChronicle()
+	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter, Changed: l.changed}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File),
 		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax, BatchMin: h.BatchMin, RangesMin: h.RangesMin,

@@ -43,7 +43,7 @@ func (l *life) watch(w *adversary.Worker, before, after change.Item) {
 		m, ok := l.Population.Set.Identify(key, after)
 		known := l.registry()
 		for _, r := range l.Population.Set.Rules {
-			if id, inForce := known.ids[r]; inForce && (!r.MakesItems() || r.Derives()) && ok && m.Entity == r.Target {
+			if id, inForce := known.ids[r]; inForce && len(r.Writes) > 0 && (!r.MakesItems() || r.Derives()) && ok && m.Entity == r.Target {
 				l.judgeStamp(w, r, id, &m, before, after)
 			}
 		}
@@ -65,7 +65,7 @@ func (l *life) judgeDeletion(w *adversary.Worker, before change.Item) {
 		}
 	}
 	if !oracle.Made(key, before) && !l.isDerived(key) {
-		l.problem("%s deletes %s, which it did not make: %s", w, key, told(before))
+		l.judgeCascade(w, key, before)
 	}
 	delete(l.app.base, key) // what the application put on it goes with it
 }
@@ -307,7 +307,7 @@ func (l *life) fight(s Step) error {
 		return nil
 	}
 	for _, r := range l.Population.Set.Rules {
-		if r.Target != m.Entity {
+		if r.Target != m.Entity || len(r.Writes) == 0 {
 			continue
 		}
 		wrong := l.app.keyItem(it)

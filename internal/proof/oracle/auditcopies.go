@@ -31,7 +31,7 @@ func (a *audit) copies() {
 			if !ok {
 				continue
 			}
-			if parent, ok := parentAs(rule, &m, key, item); ok {
+			if parent, ok := parentAs(rule, &m, key, item); ok && !rule.Deletes() {
 				at(parent).alive = true
 			}
 			if m.Entity != rule.Target {
@@ -41,9 +41,11 @@ func (a *audit) copies() {
 			if err != nil || !refers {
 				continue
 			}
-			f := at(parent)
-			f.children = true
-			f.seen = max(f.seen, seen(item[stampPrefix+id]))
+			if !rule.Deletes() {
+				f := at(parent)
+				f.children = true
+				f.seen = max(f.seen, seen(item[stampPrefix+id]))
+			}
 			if !rule.Collection {
 				reference := stateKey("ref/"+id+"/"+parent.String(), key.String())
 				child := change.Value{}
@@ -134,9 +136,21 @@ func (a *audit) positions(families map[change.Key]*family) {
 		} else {
 			a.version(key)
 		}
+		if a.ids[id].Deletes() {
+			a.mark(key)
+			continue
+		}
 		f := families[key]
 		if a.rows[key]["ttl"].Kind() != change.KindAbsent && (f == nil || !f.alive && !f.children) {
 			a.expires(key, tombstoneDays*24*time.Hour)
 		}
 	}
+}
+
+// mark checks that the row of a parent under a rule that deletes says that the parent was deleted, and expires.
+func (a *audit) mark(key change.Key) {
+	if deleted := a.rows[key]["deleted"]; !deleted.Bool() {
+		a.differs("", key, "deleted", change.Bool(true), deleted)
+	}
+	a.expires(key, tombstoneDays*24*time.Hour)
 }

@@ -163,6 +163,8 @@ func sortedKeys(items map[change.Key]change.Item) []change.Key {
 // derive returns every attribute that the rule owns, with its value.
 func (t *table) derive(rule *rules.Rule) []cell {
 	switch {
+	case rule.Deletes(): // the chronicle judges it
+		return nil
 	case rule.HasParent():
 		return t.copies(rule)
 	case makesAlone(rule):

@@ -44,6 +44,7 @@ type ruleChange struct {
 	ID          string              `json:"id,omitempty"`
 	Differences []rules.FieldChange `json:"differences,omitempty"`
 	Details     []string            `json:"details,omitempty"`
+	Orphans     *int64              `json:"orphans,omitempty"` // items that the rule would delete, if their parents were deleted now
 }
 
 // ShowPlan says what a rule file would change in the table.
@@ -64,6 +65,9 @@ func ShowPlan(ctx context.Context, out *output.Output, s *settings.Settings) err
 	p := NewPlan(found, w.Set, aws.ToInt64(description.ItemCount), aws.ToInt64(description.TableSizeBytes))
 	p.Table = w.Table
 	if err := p.addOrigins(ctx, w, description); err != nil {
+		return err
+	}
+	if err := p.addOrphans(ctx, w, found); err != nil {
 		return err
 	}
 	out.PrintResult(p)

@@ -35,11 +35,20 @@ type Previewed struct {
 	WriteUnits float64       `json:"writeUnits"` // about
 	ReadUnits  float64       `json:"readUnits"`  // of the scans
 	Rules      []rulePreview `json:"rules"`
+	Orphans    []orphans     `json:"orphans"` // which a replay leaves
 	// NotForeseen rules read what others would write first.
 	NotForeseen []unforeseen `json:"notForeseen"`
 	report.Seen
 
 	seen report.Sightings
+}
+
+// orphans are the items of a rule whose parents are gone.
+type orphans struct {
+	Rule  string `json:"rule"`
+	Items int64  `json:"items"`
+
+	text string
 }
 
 // unforeseen is a rule of which a dry run cannot tell all.
@@ -57,10 +66,15 @@ func (r *replayer) dryRun(ctx context.Context) error {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}
 	scans := verifying.NewScans(r.Session, r.options.Segments, r.options.ReadRateMax)
-	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}}, map[string]*rulePreview{}
+	result, byRule := Previewed{Table: r.Table, Rules: []rulePreview{}, Orphans: []orphans{}}, map[string]*rulePreview{}
+	left := map[string]int64{}
 	cfg := verify.Config{
 		Items: scans.Items, Ahead: true,
 		Found: func(found verify.Result) error {
+			if found.Status == verify.Listed {
+				left[found.Rule]++
+				return nil
+			}
 			p := cmp.Or(byRule[found.Rule], &rulePreview{Rule: found.Rule})
 			byRule[found.Rule] = p
 			p.Changes++
@@ -83,6 +97,11 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	result.seen, result.Seen = seen, seen.Report()
 	for _, rule := range slices.Sorted(maps.Keys(byRule)) {
 		result.Rules = append(result.Rules, *byRule[rule])
+	}
+	for _, rule := range r.Set.Rules {
+		if n := left[rule.Name]; n > 0 {
+			result.Orphans = append(result.Orphans, orphans{rule.Name, n, preview.OrphansText(rule, n)})
+		}
 	}
 	result.NotForeseen = r.notForeseen(func(rule string) bool { return byRule[rule] != nil })
 	r.PrintResult(result)
@@ -140,6 +159,9 @@ func exampleOf(found verify.Result) string {
 // Text says it to people.
 func (p Previewed) Text() string {
 	text := p.seen.Text()
+	for _, o := range p.Orphans {
+		text += printable.Text(o.Rule+": "+o.text) + "\n"
+	}
 	if p.Changes == 0 {
 		return text + fmt.Sprintf("a replay would change nothing: each of %s is as the rules ask for\n", printable.Counted(p.Items, "item"))
 	}

@@ -25,6 +25,8 @@ const (
 // Options are the flags of `verify`.
 type Options struct {
 	Repair       bool
+	Orphans      bool // that are listed are deleted
+	DryRun       bool
 	Rules        []string
 	Sample       string
 	SampleSeed   uint64
@@ -57,6 +59,10 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	switch {
 	case typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
 		return ending.Invalid("--segments %d: give a number from 1 to %d", o.Segments, ScanSegmentsMax)
+	case o.DryRun && !o.Orphans:
+		return ending.Invalid("--dry-run has no meaning without --delete-orphans: without --repair, verify only reads")
+	case o.DryRun && o.Repair:
+		return ending.Invalid("--repair writes, and --dry-run does not: give one of them")
 	case typed["budget"] && !o.Repair: // of a file it may be that of `run` or `replay`
 		return ending.Invalid("--budget has no meaning without --repair: add --repair")
 	case o.Settle <= 0 || o.Wait < 0 || o.LagMax < 0:

@@ -83,7 +83,10 @@ func (r *verification) found(f verify.Result) error {
 		return nil
 	}
 	became := ""
-	if f.Status != verify.Drifted {
+	switch {
+	case f.Status == verify.Listed && f.Why == "":
+		became = "no drift: it stays"
+	case f.Status != verify.Drifted:
 		became = strings.TrimSuffix(string(f.Status)+": "+f.Why, ": ")
 	}
 	r.table.Add(f.Rule, string(f.What)+" "+string(f.Kind), placeOf(f.Finding), output.Dash(f.Attribute), output.Dash(f.Expected),
@@ -178,6 +181,7 @@ func (r *verification) summary(s *verify.Summary) string {
 	case s.All > 0:
 		fmt.Fprintf(&b, "`dynamill verify --repair` mends them, for about %s write units\n", printable.Rounded(s.WriteUnits))
 	}
+	b.WriteString(r.orphans(s))
 	for _, line := range became.open() {
 		b.WriteString(printable.Text(line) + "\n")
 	}
@@ -192,6 +196,23 @@ func (r *verification) summary(s *verify.Summary) string {
 		b.WriteString("the table has no stream: whether a difference would still have been corrected could not be told\n")
 	}
 	return b.String()
+}
+
+// orphans says how many items are listed that are no drift, and what becomes of them.
+func (r *verification) orphans(s *verify.Summary) string {
+	number := printable.Counted(s.Listed, "orphan")
+	switch {
+	case s.Listed == 0 && r.options.DryRun:
+		return "no orphan would be deleted\n"
+	case s.Listed == 0:
+		return ""
+	case r.options.DryRun:
+		return number + " would be deleted by `dynamill verify --delete-orphans`; nothing was deleted\n"
+	case r.options.Orphans:
+		return fmt.Sprintf("%s: %s deleted, %s not\n", number, printable.Grouped(s.Deleted), printable.Grouped(s.Listed-s.Deleted))
+	}
+	return number + ", which is no drift: each has no parent, and nothing tells that it was deleted; " +
+		"`dynamill verify --delete-orphans` deletes them\n"
 }
 
 // within says what a verification of not everything was confined to.

@@ -77,6 +77,9 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		}
 		cfg.Mender = mender{audit, engine}
 	}
+	if options.Orphans && !options.DryRun {
+		cfg.Remover = audit
+	}
 	watch := &Watch{Message: "verifying", screen: w.Screen, leases: &r.leases, wait: options.Wait, settle: options.Settle}
 	watch.Counts, _ = environment.CountsOf(ctx, w.Env) // without them no total is shown
 	summary, seen, err := watch.Verify(ctx, w, audit, cfg)

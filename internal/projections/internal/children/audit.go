@@ -130,7 +130,7 @@ func (c *parentCase) endChild() {
 	child := change.ParseKey(c.child.Sub)
 	if c.child.Has && !c.family.Agree(c.binding, c.want, c.child.Have) {
 		s := drift.Suspect{Kind: c.family.Drift(), Rule: c.ID, Item: child}
-		if c.binding.Rule.ByUnique {
+		if c.binding.Rule.ByUnique || marks(c.binding) {
 			s.Group, s.Members = c.Text, []string{c.parent}
 		}
 		c.Suspect(s)

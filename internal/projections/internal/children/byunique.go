@@ -27,15 +27,16 @@ func NameOf(b *plan.Binding, parent change.Key) string {
 	return parent.String()
 }
 
-// askValue asks for filling the children of what an image is known by.
-func askValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Image, index int) {
+// AskValue asks for filling the children of what an image is known by; deleted says that the item is gone.
+func AskValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Image, index int, deleted bool) {
 	if img == nil {
 		return
 	}
 	if value, ok, err := b.Rule.Source.UniqueValue(m, img); ok && err == nil {
 		g := plan.GroupRef{Binding: b, Group: value}
 		pl.Rollups.OrPut(g, plan.Rollup{First: index})
-		Asked(pl).Values.OrPut(g, struct{}{})
+		asked := Asked(pl).Values.OrPut(g, Value{})
+		asked.Deleted = asked.Deleted || deleted
 	}
 }
 

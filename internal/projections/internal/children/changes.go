@@ -19,7 +19,7 @@ type Changes struct {
 	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
 	Fills   plan.OrderedMap[plan.ItemRule, Fill]
 	Refills plan.OrderedMap[plan.ItemRule, change.Position] // parents whose children are filled anew: the late record's position, if known
-	Values  plan.OrderedMap[plan.GroupRef, struct{}]        // of parents known by a unique value that changed
+	Values  plan.OrderedMap[plan.GroupRef, Value]           // of parents known by a unique value that changed
 }
 
 // Asked is what a plan asks for.
@@ -30,6 +30,11 @@ type FanOut struct {
 	First    int
 	Position change.Position
 	Given    change.Image // the parent after the last change; nil: it was deleted, or is of another entity now
+}
+
+// Value is a unique value of which an item, a parent, changed.
+type Value struct {
+	Deleted bool // a record says that the item was deleted
 }
 
 // Fill is a child that is to be filled: its reference changed, or what a rule wrote on it.
@@ -63,8 +68,8 @@ func classifyParent(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.V
 		return false
 	}
 	if b.Rule.ByUnique {
-		askValue(pl, b, v.OldMatch, v.Old, v.Index)
-		askValue(pl, b, v.NewMatch, v.New, v.Index)
+		AskValue(pl, b, v.OldMatch, v.Old, v.Index, v.Record.New == nil)
+		AskValue(pl, b, v.NewMatch, v.New, v.Index, false)
 		return true
 	}
 	f := Asked(pl).FanOuts.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, FanOut{First: v.Index})
@@ -119,10 +124,17 @@ func (Following[K]) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img c
 // Rederive implements plan.Family: it has the item filled as a child, and its children filled anew.
 func (Following[K]) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	asked := Asked(pl)
+	if family, is := b.Family.(Marking); is {
+		family.RederiveParent(pl, b, it)
+		if b.Rule.Target.HasKey(it.Key) {
+			fill(asked, b, it)
+		}
+		return
+	}
 	switch parent := it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key); { // there or gone
 	case parent && b.Rule.ByUnique:
 		if it.Match.Entity == b.Rule.Source {
-			askValue(pl, b, &it.Match, it.Image, 0)
+			AskValue(pl, b, &it.Match, it.Image, 0, false)
 		}
 	case parent:
 		asked.Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)

@@ -46,6 +46,9 @@ func (w Run) fanOut(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule,
 }
 
 func (w Run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) error {
+	if family, is := id.Family.(Marking); is {
+		return family.ParentChanged(ctx, w, id, f)
+	}
 	spreader, spreads := id.Family.(Spreader)
 	if !spreads {
 		return w.refillParent(ctx, id, f.Position)
@@ -61,14 +64,14 @@ func (w Run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 		w.Missing[id.Binding].Forget(id.Key.String())
 	}
 	atOnce := w.FanOutNow()
-	referring, next, err := w.writeChildren(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []Row) (int, error) {
+	referring, next, err := w.WriteChildren(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []Row) (int, error) {
 		return spreader.Spread(ctx, w, s, rows)
 	})
 	switch {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return w.putTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: atOnce, Referring: referring})
+		return w.PutTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: atOnce, Referring: referring})
 	case referring > 0 && !deleted:
 		w.Missing[id.Binding].NoteTarget(id.Key.String())
 	case referring > 0:
@@ -82,9 +85,9 @@ func (w Run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) erro
 // write is what is done with some rows by which children are found. It returns how many of them refer to the parent.
 type write func(ctx context.Context, rows []Row) (referring int, err error)
 
-// writeChildren does it with a parent's first children. It returns how many of them refer to the parent, and where
+// WriteChildren does something with a parent's first children. It returns how many of them refer to the parent, and where
 // the others begin.
-func (w Run) writeChildren(ctx context.Context, b *plan.Binding, span Span, most int, do write) (referring int, next table.Row, err error) {
+func (w Run) WriteChildren(ctx context.Context, b *plan.Binding, span Span, most int, do write) (referring int, next table.Row, err error) {
 	found := pages{Run: w, b: b, span: span}
 	for most > 0 {
 		rows, err := found.take(ctx, most)
@@ -119,12 +122,12 @@ func (w Run) refillChildren(ctx context.Context, id plan.ItemRule, raised bool) 
 		return err
 	}
 	atOnce, span := w.FanOutNow(), Span{Parent: id.Key}
-	referring, next, err := w.writeChildren(ctx, id.Binding, span, atOnce, w.refilling(id.Binding, span))
+	referring, next, err := w.WriteChildren(ctx, id.Binding, span, atOnce, w.refilling(id.Binding, span))
 	switch {
 	case err != nil:
 		return err
 	case len(next) > 0:
-		return w.putTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: atOnce, Referring: referring})
+		return w.PutTask(ctx, state.Task{Parent: id, At: at, Refill: true, Cursor: next, Children: atOnce, Referring: referring})
 	case referring == 0 && raised:
 		parents, err := w.ReadParents(ctx, []plan.ItemRule{id})
 		if err != nil || parents[id] != nil {

@@ -73,7 +73,7 @@ func (w Run) fillSome(ctx context.Context, some []*childFill) error {
 	}
 	w.referAll(ctx, some)
 	open := slices.DeleteFunc(slices.Clone(some), func(ch *childFill) bool { return !ch.Refers })
-	if err := w.fillChunk(ctx, open); err != nil {
+	if err := w.fillOpen(ctx, open); err != nil {
 		return err
 	}
 	for _, ch := range open {
@@ -83,6 +83,17 @@ func (w Run) fillSome(ctx context.Context, some []*childFill) error {
 	}
 	w.onChildren(ctx, some, w.afterFill)
 	return nil
+}
+
+// fillOpen fills children that refer to a parent.
+func (w Run) fillOpen(ctx context.Context, open []*childFill) error {
+	if len(open) == 0 {
+		return nil
+	}
+	if family, is := open[0].Family.(Marking); is {
+		return w.removeMarked(ctx, family, open)
+	}
+	return w.fillChunk(ctx, open)
 }
 
 // findReferred finds children, filled without a record, whose reference or parked record

@@ -66,6 +66,9 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 		if r == nil {
 			return ""
 		}
+		if family, is := b.Family.(Marking); is {
+			return family.MarkWords(b, parent, r)
+		}
 		if b.Rule.ByUnique {
 			return "the children of " + NameOf(b, parent) + " were filled after " + printable.Counted(state.ParentAt(b, r).Count(), "change")
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// putTask keeps what is left of a fan-out, unless it is kept already: then a
+// PutTask keeps what is left of a fan-out, unless it is kept already: then a
 // record came again, and the task is further than the record. A refill goes back
 // to where it was asked for again: what the children behind that place hold may
 // have been spoiled since.
-func (w Run) putTask(ctx context.Context, t state.Task) error {
+func (w Run) PutTask(ctx context.Context, t state.Task) error {
 	below := "<"
 	if t.Refill {
 		below = "<="
@@ -42,7 +42,7 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	if err != nil {
 		return err
 	}
-	if at != t.At && !t.Parent.Rule.ByUnique {
+	if at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)) {
 		return w.EndTask(ctx, t) // a later fan-out has begun, and looks at every child itself
 	}
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
@@ -133,7 +133,7 @@ func (w Run) endFanOut(ctx context.Context, t state.Task, parent change.Image) e
 		}
 		t.RangesEnded, t.RangesReferring = found.RangesEnded, found.RangesReferring
 	}
-	if parent == nil && t.Referring+t.RangesReferring == 0 && t.RangesEnded == t.Ranges {
+	if parent == nil && !marks(t.Parent.Binding) && t.Referring+t.RangesReferring == 0 && t.RangesEnded == t.Ranges {
 		if err := w.retireParent(ctx, t.Parent, t.At); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (w Run) cut(ctx context.Context, t state.Task) (bool, error) {
 
 // isLarge reports whether the children behind a task's place go to several workers.
 func (w Run) isLarge(t state.Task) bool {
-	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin
+	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin && !marks(t.Parent.Binding)
 }
 
 // cutUnits is about what a transaction takes that changes two tasks.

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/computed"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/deletions"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -24,5 +25,5 @@ var All = []rules.Kind{
 	rules.Planned("max"),
 	rules.Planned("latest"),
 	rules.Planned("derive"),
-	rules.Planned("delete"),
+	deletions.Delete,
 }

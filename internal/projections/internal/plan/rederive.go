@@ -27,6 +27,8 @@ type Late struct {
 	Position change.Position         // of the last of them; zero if none is known
 	Touched  []GroupRef              // aggregates that their images name
 	Former   map[string][]change.Key // rule id: parents that their images refer to
+	Shown    map[string]change.Key   // rule id: the parent, of other items, that the item itself is in the image told last
+	Gone     map[string]change.Key   // rule id: the parent as which the item was deleted, if it was no parent again since
 	Unread   bool                    // an image of one of them could not be read, or names no parent
 }
 
@@ -40,10 +42,29 @@ func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
 			late.Position = rec.Position
 		}
 		late.Unread = late.Unread || rec.Old == nil && rec.New == nil
-		p.tell(late, rec.Key, rec.Old)
-		p.tell(late, rec.Key, rec.New)
+		p.tellBoth(late, rec)
 	}
 	return lates
+}
+
+// tellBoth adds what both images of a record say, and whether a parent was deleted: not one that became another item, or is there again.
+func (p *Planner) tellBoth(late *Late, rec *change.Record) {
+	late.Shown = nil
+	p.tell(late, rec.Key, rec.Old)
+	before := late.Shown
+	late.Shown = nil
+	p.tell(late, rec.Key, rec.New)
+	for id := range late.Shown {
+		delete(late.Gone, id)
+	}
+	for id, parent := range before {
+		if delete(late.Gone, id); rec.New == nil {
+			if late.Gone == nil {
+				late.Gone = map[string]change.Key{}
+			}
+			late.Gone[id] = parent
+		}
+	}
 }
 
 // tell adds what one image says of its item.

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
+)
+
+const belongingRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  comments: { delete: Comment, with: Post }
+`
+
+// newBelongingWorld is a world in which comments go with their posts: so many have one, and two have none.
+func newBelongingWorld(t *testing.T, comments int) *world {
+	t.Helper()
+	w := newEmptyWorld(t, emulator.Simulated(t))
+	w.useRules(belongingRules)
+	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
+	items := []change.Item{key("POST#p", "METADATA"), key("POST#none", "COMMENT#1"), key("POST#none", "COMMENT#2")}
+	for i := range comments {
+		items = append(items, key("POST#p", fmt.Sprintf("COMMENT#%06d", i)))
+	}
+	w.put(items...)
+	return w
+}
+
+func key(pk, sk string) change.Item {
+	return change.Item{"pk": change.String(pk), "sk": change.String(sk)}
+}
+
+// TestOrphansAreListedAndDeletedOnRequest has two comments whose post never was, and one whose post was deleted while no record told of it.
+func TestOrphansAreListedAndDeletedOnRequest(t *testing.T) {
+	t.Parallel()
+	w := newBelongingWorld(t, 3)
+	var plan preview.Plan
+	w.mustPrint(&plan, "plan", "--json")
+	if r := plan.Rules[0]; r.Orphans == nil || *r.Orphans != 2 || !strings.Contains(strings.Join(r.Details, " "), "--delete-orphans") {
+		t.Errorf("the plan says %+v", r)
+	}
+	w.drain()
+	found, summary := w.verifies(ending.ExitDone)
+	if len(found) != 2 || summary.Listed != 2 || summary.Drift() != 0 || found[0].Status != verify.Listed || found[0].What != drift.Orphaned {
+		t.Errorf("of two orphans: %+v, %+v", found, summary)
+	}
+	if _, summary := w.verifies(ending.ExitDone, "--repair"); summary.Listed != 2 || summary.Repaired+summary.Deleted != 0 {
+		t.Errorf("a repair: %+v", summary)
+	}
+	if code, stdout, _ := w.call("verify", "--settle", "1s", "--delete-orphans", "--dry-run"); code != ending.ExitDone ||
+		!strings.Contains(stdout, "2 orphans would be deleted") || w.items()["POST#none COMMENT#1"] == nil {
+		t.Errorf("a dry run: exit code %d\n%s", code, stdout)
+	}
+	if _, summary := w.verifies(ending.ExitDone, "--delete-orphans"); summary.Deleted != 2 || w.items()["POST#none COMMENT#1"] != nil {
+		t.Errorf("after --delete-orphans: %+v", summary)
+	}
+	if found, _ := w.verifies(ending.ExitDone); len(found) > 0 {
+		t.Errorf("and then: %+v", found)
+	}
+	if code, _, stderr := w.call("verify", "--dry-run"); code != ending.ExitInvalid || !strings.Contains(stderr, "--delete-orphans") {
+		t.Errorf("a dry run of nothing: exit code %d, %s", code, stderr)
+	}
+	if code, stdout, _ := w.call("check"); code != ending.ExitDone || !strings.Contains(stdout, "DELETES Comment items") {
+		t.Errorf("check: exit code %d\n%s", code, stdout)
+	}
+
+	// A comment that came back although its post's deletion is marked is drift, and a repair deletes it.
+	w.delete("POST#p", "METADATA")
+	w.drain()
+	if w.items()["POST#p COMMENT#000000"] != nil {
+		t.Fatal("a comment outlives its post")
+	}
+	w.put(key("POST#p", "COMMENT#late"))
+	found, _ = w.verifies(ending.ExitDrift, "--lag-max", "1ms")
+	if len(found) != 1 || found[0].What != drift.Surplus {
+		t.Errorf("a comment of a post that was deleted: %+v", found)
+	}
+	w.verifies(ending.ExitDone, "--lag-max", "1ms", "--repair")
+	if w.items()["POST#p COMMENT#late"] != nil {
+		t.Error("it is still there after the repair")
+	}
+}
+
+// TestDryRunCountsChildrenBeforeTheyAreDeleted asks what would go with a post of 10,000 comments whose deletion is not applied yet.
+func TestDryRunCountsChildrenBeforeTheyAreDeleted(t *testing.T) {
+	t.Parallel()
+	comments := worldsize.Of(10_000, 1_000)
+	w := newBelongingWorld(t, comments)
+	w.drain()
+	w.delete("POST#p", "METADATA")
+	var previewed replaying.Previewed
+	w.mustPrint(&previewed, "replay", "--dry-run", "--json")
+	if len(previewed.Orphans) != 1 || previewed.Orphans[0].Items != int64(comments+2) || previewed.Changes != 0 {
+		t.Errorf("the dry run says %+v", previewed)
+	}
+	if w.items()["POST#p COMMENT#000000"] == nil {
+		t.Error("a dry run deletes")
+	}
+	w.drain()
+	items, err := w.scan(w.table)
+	if w.must(err); len(items) != 2 {
+		t.Errorf("%d items are left, want the two comments without a post", len(items))
+	}
+}
+
+// mustPrint runs a command that prints JSON.
+func (w *world) mustPrint(into any, args ...string) {
+	w.t.Helper()
+	code, stdout, stderr := w.call(args...)
+	if code != ending.ExitDone {
+		w.t.Fatalf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), into); err != nil {
+		w.t.Fatalf("%v prints %s: %v", args, stdout, err)
+	}
+}

@@ -1,0 +1,146 @@
+package dynamill_test
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
+)
+
+const deletingRules = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+  Like:    { key: { pk: "USER#${userId}", sk: "LIKE#${likeId}" } }
+rules:
+  comments: { delete: Comment, with: Post }
+  likes:    { delete: Like, with: Post, by: postId }
+`
+
+// likesOf is how many of the children lie elsewhere than their parent: one of so many.
+const likesOf = 10
+
+// TestLargeDeletionSurvivesThreeKills deletes a post with 10,000 children, 2,500 under the race detector, and kills the process three times.
+// All of them are gone in the end, and one that is written late. What is of another post, or of none, stays; a post that is made again
+// keeps the children that are still there.
+func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
+	children := worldsize.Of(10_000, 2_500)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t)
+		write := func(pk, sk, postID string) {
+			item := map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
+			if postID != "" {
+				item["postId"] = text(postID)
+			}
+			if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		family := func(post string, n int) {
+			write("POST#"+post, "METADATA", "")
+			for i := range n {
+				if i%likesOf == 0 {
+					write(fmt.Sprint("USER#", i), "LIKE#"+post, post)
+				} else {
+					write("POST#"+post, fmt.Sprintf("COMMENT#%06d", i), "")
+				}
+			}
+		}
+		family("p", children)
+		family("q", 100)
+		write("POST#none", "COMMENT#1", "") // its post never was
+		removePost := func(post string) {
+			_, err := dynamodb.NewFromConfig(cfg).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("app"),
+				Key: map[string]types.AttributeValue{"pk": text("POST#" + post), "sk": text("METADATA")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		follow := dynamill.Config{Table: "app", Rules: loaded(t, deletingRules), Logger: slog.New(slog.DiscardHandler)}
+		start := func(n int) *killable {
+			follow.Worker = fmt.Sprint("worker", n)
+			return startKillable(t, cfg, follow)
+		}
+		p := start(0)
+		settled(t, p)
+		if there := len(keysIn(t, cfg)); there != children+100+3 {
+			t.Fatalf("%d items before anything was deleted", there)
+		}
+		removePost("p")
+		for kills := 1; kills <= 3; kills++ {
+			for len(keysIn(t, cfg)) > children*(5-kills)/5+100 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			p.kill()
+			if left := len(keysIn(t, cfg)) - 102; left <= 0 {
+				t.Fatalf("kill %d came when nothing was left to delete", kills)
+			}
+			p = start(kills)
+		}
+		settled(t, p)
+		if there := keysIn(t, cfg); len(there) != 102 {
+			t.Errorf("%d items are left, want the 102 that belong elsewhere: %v", len(there), there[:min(3, len(there))])
+		}
+		write("POST#p", "COMMENT#late", "")
+		write("USER#late", "LIKE#p", "p")
+		settled(t, p)
+		if there := len(keysIn(t, cfg)); there != 102 {
+			t.Errorf("%d items after two were written late, want 102", there)
+		}
+
+		p.kill() // no process runs when the other post is deleted and made again
+		removePost("q")
+		write("POST#q", "METADATA", "")
+		p = start(4)
+		settled(t, p)
+		if there := len(keysIn(t, cfg)); there != 102 {
+			t.Errorf("%d items after a post was made again, want 102", there)
+		}
+		p.stop()
+		if err := <-p.ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// settled waits until a process has nothing left to do.
+func settled(t *testing.T, p *killable) {
+	t.Helper()
+	for read := int64(-1); ; {
+		time.Sleep(2 * time.Minute)
+		left, err := p.running.Unfinished(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := p.running.Status().Read; left.Tasks == 0 && now == read {
+			return
+		} else {
+			read = now
+		}
+	}
+}
+
+// keysIn are the keys of all items of the table.
+func keysIn(t *testing.T, cfg aws.Config) (keys []string) {
+	t.Helper()
+	in := &dynamodb.ScanInput{TableName: aws.String("app"), ProjectionExpression: aws.String("pk, sk"), ConsistentRead: aws.Bool(true)}
+	for pages := dynamodb.NewScanPaginator(dynamodb.NewFromConfig(cfg), in); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			keys = append(keys, it["pk"].(*types.AttributeValueMemberS).Value+"/"+it["sk"].(*types.AttributeValueMemberS).Value)
+		}
+	}
+	return keys
+}

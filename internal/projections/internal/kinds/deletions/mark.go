@@ -1,0 +1,155 @@
+package deletions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// ParentChanged implements children.Marking.
+func (kind) ParentChanged(ctx context.Context, w children.Run, id plan.ItemRule, f *children.FanOut) error {
+	v := stamp.VersionAt(id.Epoch, f.Position)
+	if f.Given != nil {
+		return clearMark(ctx, w, id, v)
+	}
+	marked, err := putMark(ctx, w, id, v)
+	if err != nil || !marked {
+		return err // or the mark of a later deletion is there already
+	}
+	return removeFirst(ctx, w, id, v)
+}
+
+// putMark notes that a parent was deleted, at a version. It reports false if the mark of a later deletion is there.
+func putMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) (bool, error) {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v, ", "a", table.Text(string(v))) + deletedSet(w, c)
+	condition := state.SeenBefore(c, id.Binding, "<=", v)
+	return w.Tables.UpdateState(ctx, id.ID, "marking the deletion of "+id.Key.String(), state.ParentKey(id.Binding, id.Key), set, condition, c)
+}
+
+// deletedSet are the attributes of every mark. The clock decides when it goes, and nothing else.
+func deletedSet(w children.Run, c *table.Expression) string {
+	return c.Format("%n = %v, %n = %v", "deleted", &ddb.AttributeValueMemberBOOL{Value: true},
+		"ttl", table.Number(w.Now().Add(state.TombstoneTTL).Unix()))
+}
+
+// clearMark takes the mark of a parent away that is there at a version, unless the mark is later.
+func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
+	mark, err := readMark(ctx, w, id)
+	if err != nil || mark == nil || state.SeenAt(id.Binding, mark) >= v {
+		return err
+	}
+	return dropMark(ctx, w, id, mark)
+}
+
+// dropMark deletes a mark if it is as it was read: the mark of a later deletion stays.
+func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) error {
+	c := table.NewExpression()
+	condition := table.Whole(c.SameAs(mark, "a", "changes"))
+	return w.Tables.DeleteState(ctx, id.ID, "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key),
+		condition, c)
+}
+
+func readMark(ctx context.Context, w children.Run, id plan.ItemRule) (table.Row, error) {
+	key := state.ParentKey(id.Binding, id.Key)
+	rows, err := w.Tables.ReadState(ctx, "reading the mark of "+children.NameOf(id.Binding, id.Key), []table.Key{key})
+	return rows[key], err
+}
+
+// RollUp implements host.Grouper: parents that are known by a unique value. The ledger's moves have changed the value's locator by then.
+func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
+	w, asked := children.Run{Run: r}, &children.Asked(pl).Values
+	return w.Tables.Every(ctx, len(groups), func(ctx context.Context, i int) error {
+		g := groups[i]
+		v := asked.Of(g)
+		if v == nil && len(pl.Rollups.Of(g).Relocated) == 0 {
+			return nil
+		}
+		return valueChanged(ctx, w, g, v != nil && v.Deleted)
+	})
+}
+
+// valueChanged puts the mark of a value whose item was deleted, if no other item has the value, and begins with its children; or it takes
+// the mark away, because an item has the value. An item that takes the value at this moment is found by the transactions that delete.
+func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted bool) error {
+	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
+	mark, err := readMark(ctx, w, id) // before the locator: an item that has the value then has it since the mark was put
+	if err != nil {
+		return err
+	}
+	located := state.LocatorKey(g.Locator, g.Group)
+	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{located})
+	if err != nil {
+		return err
+	}
+	locator := state.ReadSet(rows[located], true)
+	contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+	if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
+		return err
+	}
+	switch {
+	case len(locator.Sources) > 0 && mark != nil:
+		return dropMark(ctx, w, id, mark)
+	case len(locator.Sources) > 0 || !deleted:
+		return nil
+	}
+	v, err := countMark(ctx, w, id)
+	if err != nil {
+		return err
+	}
+	return removeFirst(ctx, w, id, v)
+}
+
+// countMark marks a value. The version of its mark is a count, because its items have no order; without a mark, the count goes on from
+// the time in seconds, as tasks may carry a former one.
+func countMark(ctx context.Context, w children.Run, id plan.ItemRule) (v stamp.Version, err error) {
+	doing := "marking the deletion of " + id.Key.Partition
+	err = table.Contend(ctx, doing, func() (table.Round, error) {
+		mark, err := readMark(ctx, w, id)
+		if err != nil {
+			return table.Lost, err
+		}
+		count := max(state.CountOf(mark["changes"]), w.Now().Unix()) + 1
+		c := table.NewExpression()
+		set := c.Format("SET %n = %v, ", "changes", table.Number(count)) + deletedSet(w, c)
+		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), set,
+			table.Whole(c.SameAs(mark, "changes")), c)
+		v = stamp.VersionOf(id.Epoch, count)
+		return table.FinishedIf(written), err
+	})
+	return v, err
+}
+
+// removeFirst deletes the first children of a parent that is marked. What lies beyond the bound becomes a task.
+func removeFirst(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
+	s := &children.Spreading{Binding: id.Binding, Span: children.Span{Parent: id.Key}, Version: v}
+	atOnce := w.FanOutNow()
+	referring, next, err := w.WriteChildren(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []children.Row) (int, error) {
+		return kind{}.Spread(ctx, w, s, rows)
+	})
+	if err != nil || len(next) == 0 {
+		return err
+	}
+	return w.PutTask(ctx, state.Task{Parent: id, At: v, Cursor: next, Children: atOnce, Referring: referring})
+}
+
+// MarkWords implements children.Marking.
+func (kind) MarkWords(b *plan.Binding, parent change.Key, mark table.Row) string {
+	until := time.Unix(table.NumberOf(mark["ttl"]), 0).UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%s was deleted: what refers to it is deleted, too, until %s", children.NameOf(b, parent), until)
+}
+
+// errParentThere says that a parent is there again.
+var errParentThere = errors.New("the parent is there")

@@ -1,0 +1,151 @@
+package deletions
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+var (
+	_ children.Marking  = kind{}
+	_ host.Kind         = kind{}
+	_ host.Postponer    = kind{}
+	_ host.Sweeper      = kind{}
+	_ host.Grouper      = kind{}
+	_ explaining.Family = kind{}
+)
+
+// Link implements children.Family.
+func (kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.Link {
+	return children.LinkIn(b.Rule, m, img)
+}
+
+// Reads implements children.Family.
+func (kind) Reads(b *plan.Binding) []string { return b.Rule.JoinReads }
+
+// Concerns implements children.Family: the parent was deleted, or is there, and was not before. One that became an item of another entity
+// was not deleted.
+func (kind) Concerns(_ *plan.Planner, _ *plan.Binding, v plan.View) bool {
+	if v.New != nil {
+		return v.Old == nil
+	}
+	return v.Record.New == nil
+}
+
+// Overwritten implements children.Family: the rule writes nothing.
+func (kind) Overwritten(*plan.Planner, *plan.Binding, plan.View, children.Link) (due, contested bool) {
+	return false, false
+}
+
+// Write implements children.Family: Remove does it.
+func (kind) Write(context.Context, *host.Run, target.Sender, *children.Filling) (target.Outcome, error) {
+	return target.Written, nil
+}
+
+// Unlinked implements children.Family: an item without a parent stays as it is.
+func (kind) Unlinked(context.Context, *host.Run, plan.ItemRule, *children.Fill) error { return nil }
+
+// Needs implements children.Family.
+func (kind) Needs(*plan.Binding, change.Image) bool { return false }
+
+// Tell implements plan.Family: it also tells as which parent an image shows its item.
+func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Image) {
+	k.Following.Tell(late, b, m, img)
+	if m.Entity != b.Rule.Source {
+		return
+	}
+	key := change.Key{} // of the item itself
+	if b.Rule.ByUnique {
+		value, ok, err := b.Rule.Source.UniqueValue(m, img)
+		if err != nil || !ok {
+			return
+		}
+		key = change.Key{Partition: value}
+	}
+	if late.Shown == nil {
+		late.Shown = map[string]change.Key{}
+	}
+	late.Shown[b.ID] = key
+}
+
+// RederiveParent implements children.Marking. Late records tell that an item was deleted as a parent. Or such a record cannot be read: then
+// it was one if it is gone, and no item but a parent can have its key.
+func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+	parent, gone := it.Late.Gone[b.ID]
+	asked := children.Asked(pl)
+	switch unread := it.Image == nil && it.Late.Unread && len(b.Rule.Source.Equals) == 0 && b.Rule.Source.HasKey(it.Key); {
+	case b.Rule.ByUnique && gone:
+		g := plan.GroupRef{Binding: b, Group: parent.Partition}
+		pl.Rollups.OrPut(g, plan.Rollup{})
+		asked.Values.OrPut(g, children.Value{}).Deleted = true
+	case !b.Rule.ByUnique && it.Match.Entity != b.Rule.Source && (gone || unread):
+		asked.FanOuts.Put(plan.ItemRule{Binding: b, Key: it.Key}, &children.FanOut{Position: it.Late.Position})
+	}
+}
+
+// Explain implements plan.Family.
+func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write string)) {
+	asked, parent, child := children.Asked(pl), b.Rule.Source.Name, b.Rule.Target.Name
+	const ifGone = ", unless there is one again"
+	for g, v := range asked.Values.All() {
+		if g.Binding == b && v.Deleted {
+			tell("the "+parent+" found as "+g.Group+" was deleted", "delete every "+child+" that names it"+ifGone)
+		}
+	}
+	for id, f := range asked.FanOuts.All() {
+		switch {
+		case id.Binding != b:
+		case f.Given != nil:
+			tell("the "+parent+" is there", "forget its former deletion, if there was one")
+		default:
+			tell("the "+parent+" was deleted", "delete every "+child+" of "+id.Key.String()+ifGone)
+		}
+	}
+	for id, f := range asked.Fills.All() {
+		switch {
+		case id.Binding != b:
+		case f.Bad != nil:
+			tell("cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
+		case f.Gone && !b.Rule.Collection:
+			tell("the child is gone", "drop its reference")
+		case f.Refers:
+			tell("refers to "+children.NameOf(b, f.Parent), "delete it if that was deleted, and is not there")
+		}
+	}
+}
+
+// Takes implements children.Family.
+func (kind) Takes() string { return "goes with" }
+
+// child is the kind of drift of an item that goes with its parent, and is there without it.
+const child drift.Kind = "child"
+
+// Drift implements children.Family.
+func (kind) Drift() drift.Kind { return child }
+
+// Gives implements children.Family: whether the parent is there.
+func (kind) Gives(_ *plan.Planner, _ *plan.Binding, _ change.Key, parent change.Image) string {
+	if parent == nil {
+		return ""
+	}
+	return there
+}
+
+const there = "there"
+
+// Holds implements children.Family.
+func (kind) Holds(*plan.Planner, *plan.Binding, *audit.Subject, children.Link) string { return "" }
+
+// Agree implements children.Family.
+func (kind) Agree(_ *plan.Binding, gives, _ string) bool { return gives == there }
+
+// Alone implements children.Family: an item that names no parent may stay.
+func (kind) Alone(*plan.Planner, *plan.Binding, *audit.Subject, children.Link, func(drift.Fact)) {}

@@ -1,0 +1,172 @@
+package deletions
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// removedAtOnce is how many children one transaction deletes. They share the check that their parent is gone.
+const removedAtOnce = 50
+
+// absence are the checks, at most one, that a parent of some children is not there. A key under which the table can hold no item needs none,
+// nor does one under which a child stands.
+func absence(rd *table.Reader, parent plan.ItemRule, some []change.Key) []ddb.TransactWriteItem {
+	if !parent.Rule.ByUnique && (!rd.CanExist(parent.Key) || slices.Contains(some, parent.Key)) {
+		return nil
+	}
+	return []ddb.TransactWriteItem{absent(rd, parent)}
+}
+
+// absent checks in a transaction that a parent is not there: no item of the parents' entity has its key, or no item has its value as
+// far as the locator tells.
+func absent(rd *table.Reader, parent plan.ItemRule) ddb.TransactWriteItem {
+	if parent.Rule.ByUnique {
+		c := table.NewExpression()
+		return rd.CheckPart(state.LocatorKey(parent.Locator, parent.Key.Partition), c.Format("attribute_not_exists(%n)", "items"), c)
+	}
+	t := target.On(parent.Binding, "", parent.Key)
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if equals := parent.Rule.Source.Equals; len(equals) > 0 {
+		others := ""
+		for _, eq := range equals {
+			others += t.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+		}
+		t.Condition += " OR NOT (" + table.Whole(others) + ")"
+	}
+	return t.InTransaction(rd)
+}
+
+// deletion deletes a child in a transaction, if it refers to its parent as it did when it was read.
+func deletion(rd *table.Reader, b *plan.Binding, key change.Key, seen change.Item) ddb.TransactWriteItem {
+	t := target.On(b, "", key)
+	t.Condition = target.StillEntity(rd, t.Expression, b.Rule.Target)
+	t.Holds(seen, b.Rule.JoinReads...)
+	return ddb.TransactWriteItem{Delete: &ddb.Delete{
+		TableName: &rd.Table, Key: rd.ItemKey(key), ConditionExpression: &t.Condition,
+		ExpressionAttributeNames: t.Names, ExpressionAttributeValues: t.Values,
+	}}
+}
+
+// Spread implements children.Spreader: it deletes children of a deleted parent. It returns how many still refer to it.
+func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, rows []children.Row) (referring int, err error) {
+	parent := plan.ItemRule{Binding: s.Binding, Key: s.Parent}
+	keys := w.ChildKeys(s.Binding, rows)
+	seen := map[change.Key]change.Item{}
+	if s.Rule.Collection {
+		for i, r := range rows {
+			seen[keys[i]] = attributes.ItemFromTable(r)
+		}
+	} else if seen, err = w.Tables.ReadItems(ctx, "reading the children of "+s.Parent.String(), keys); err != nil {
+		return 0, err
+	}
+	var some []change.Key
+	for i, key := range keys {
+		if refersTo(w, parent, key, seen[key]) {
+			some = append(some, key)
+		} else if err := w.Prune(ctx, s.Binding, rows[i]); err != nil {
+			return 0, err
+		}
+	}
+	err = remove(ctx, w, parent, some, seen)
+	if !errors.Is(err, errParentThere) {
+		return 0, err
+	}
+	mark, err := readMark(ctx, w, parent)
+	if at := state.ParentAt(s.Binding, mark); err != nil || mark == nil || at != s.Version && at != s.Since {
+		return len(some), err // a later deletion is marked
+	}
+	return len(some), dropMark(ctx, w, parent, mark)
+}
+
+// Remove implements children.Marking.
+func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
+	seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
+	if err != nil {
+		return err
+	}
+	some = slices.DeleteFunc(slices.Clone(some), func(key change.Key) bool { return !refersTo(w, parent, key, seen[key]) })
+	if err = remove(ctx, w, parent, some, seen); errors.Is(err, errParentThere) {
+		return dropMark(ctx, w, parent, mark)
+	}
+	return err
+}
+
+// refersTo reports whether an item is a child that refers to a parent.
+func refersTo(w children.Run, parent plan.ItemRule, key change.Key, item change.Item) bool {
+	l := children.LinkOf(w.Planner, parent.Binding, key, table.Image(item))
+	return l.Refers && l.Parent == parent.Key
+}
+
+// remove deletes children that were seen to refer to a parent. One transaction follows the other, because all check the same parent.
+func remove(ctx context.Context, w children.Run, parent plan.ItemRule, some []change.Key, seen map[change.Key]change.Item) error {
+	if i := slices.Index(some, parent.Key); i >= 0 && !parent.Rule.ByUnique && len(some) > 1 { // where it stands, no parent does
+		if err := remove(ctx, w, parent, some[i:i+1], seen); err != nil {
+			return err
+		}
+		some = slices.Delete(slices.Clone(some), i, i+1)
+	}
+	for chunk := range slices.Chunk(some, removedAtOnce) {
+		err := removeTogether(ctx, w, parent, chunk, seen)
+		if err == nil || errors.Is(err, errParentThere) || !table.LostRace(err) && table.Refusal(err) == "" {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, key := range chunk { // one of them is not as it was seen, or together they are too large
+			if err := removeOne(ctx, w, parent, key, seen[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeOne deletes one child, as often anew as it is not as it was seen.
+func removeOne(ctx context.Context, w children.Run, parent plan.ItemRule, key change.Key, child change.Item) error {
+	return table.Contend(ctx, "deleting "+key.String(), func() (table.Round, error) {
+		if !refersTo(w, parent, key, child) {
+			return table.Finished, nil
+		}
+		err := removeTogether(ctx, w, parent, []change.Key{key}, map[change.Key]change.Item{key: child})
+		if !table.LostRace(err) {
+			return table.Finished, err
+		}
+		items, err := w.Tables.ReadItems(ctx, "reading "+key.String(), []change.Key{key})
+		child = items[key]
+		return table.Lost, err
+	})
+}
+
+// removeTogether deletes children in one transaction, which checks that the parent is not there.
+func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, some []change.Key, seen map[change.Key]change.Item) error {
+	parts := absence(w.Tables.Reader, parent, some)
+	checks := len(parts)
+	for _, key := range some {
+		parts = append(parts, deletion(w.Tables.Reader, parent.Binding, key, seen[key]))
+	}
+	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
+	err := w.Tables.Transact(ctx, doing, []string{parent.ID}, parts)
+	if err == nil {
+		w.Counters.Children.Add(int64(len(some)))
+		return nil
+	}
+	var canceled *ddb.TransactionCanceledException
+	if checks > 0 && errors.As(err, &canceled) && len(canceled.CancellationReasons) > 0 &&
+		awscall.ReasonCode(canceled.CancellationReasons[0]) == "ConditionalCheckFailed" {
+		return errParentThere
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package histories
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// newChronicle is the chronicle of all rules that are ever in force.
+func (l *life) newChronicle() *oracle.Chronicle {
+	sets := []*rules.Set{l.Population.Set}
+	if l.FirstRules != "" && !l.Changing {
+		if set, err := rules.Load("first rules", []byte(l.FirstRules), projections.Kinds); err == nil &&
+			set.CheckKeys(l.Population.PartitionKind, l.Population.SortKind) == nil {
+			sets = append(sets, set)
+		}
+	}
+	return oracle.NewChronicle([2]change.Kind{l.Population.PartitionKind, l.Population.SortKind}, append(sets, l.formerSets()...)...)
+}
+
+// changed tells the chronicle of a change of the table.
+func (l *life) changed(table string, before, after map[string]ddb.AttributeValue, streamed bool) {
+	if table != tableName || l.chronicle.Empty() {
+		return
+	}
+	was, is := attributes.ItemFromTable(before), attributes.ItemFromTable(after)
+	key := l.Population.Key(was)
+	if was == nil {
+		key = l.Population.Key(is)
+	}
+	l.chronicle.Changed(key, was, is, streamed)
+}
+
+// byKey are items by their keys.
+func (l *life) byKey(items []change.Item) map[change.Key]change.Item {
+	all := map[change.Key]change.Item{}
+	for _, it := range items {
+		all[l.Population.Key(it)] = it
+	}
+	return all
+}
+
+// judgeCascade says whether a worker deleted an item of the application's that no deleted parent takes along (promises 8 and 11).
+func (l *life) judgeCascade(w *adversary.Worker, key change.Key, before change.Item) {
+	present, err := l.app.present()
+	if err != nil {
+		l.problem("%v", err)
+	}
+	if why := l.chronicle.MayDelete(key, before, l.byKey(present), l.knowsHolder); why != "" {
+		l.problem("%s deletes %s, which it did not make: %s: %s", w, key, why, told(before))
+	}
+}
+
+// knowsHolder reports whether a locator says that an item has a unique value.
+func (l *life) knowsHolder(_ *rules.Rule, value string, holder change.Key) bool {
+	rows, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return true
+	}
+	escaped := strings.NewReplacer("%", "%25", "/", "%2F").Replace(value)
+	return slices.ContainsFunc(rows, func(row change.Item) bool {
+		pk := row["pk"].Text()
+		return strings.HasPrefix(pk, "locator/") && (strings.HasSuffix(pk, "/"+escaped) || strings.Contains(pk, "~")) &&
+			slices.ContainsFunc(row["items"].List(), func(v change.Value) bool { return v.Text() == holder.String() })
+	})
+}
+
+// outliving says which children outlive their parents' deletion (promise 11). Where records or the state table were lost, it is open
+// what became of them, and so it is under a rule that was added while parents were deleted.
+func (l *life) outliving(present []change.Item) {
+	if l.gap || l.startsOver || l.Changing || l.chronicle.Empty() {
+		return
+	}
+	sure := func(r *rules.Rule) bool { return slices.Contains(l.Population.Set.Rules, r) }
+	if l.FirstRules != "" {
+		first, err := rules.Load("first rules", []byte(l.FirstRules), projections.Kinds)
+		if err != nil {
+			return
+		}
+		sure = func(r *rules.Rule) bool {
+			return slices.Contains(l.Population.Set.Rules, r) &&
+				slices.ContainsFunc(first.Rules, func(f *rules.Rule) bool { return f.Fingerprint == r.Fingerprint })
+		}
+	}
+	for _, d := range l.chronicle.Outliving(l.byKey(present), sure) {
+		l.problem("outlives its parent: %v", d)
+	}
+}
+
+// relativesMax is how many steps are added about parents and children where rules delete.
+const relativesMax = 40
+
+// drawCascades adds steps by which parents come, are deleted, expire and come again, and children come early and late.
+func (h *History) drawCascades() {
+	r := rand.New(rand.NewPCG(h.Seed, 0x6f727068616e73))
+	for range r.IntN(relativesMax) {
+		it, parent, ok := h.Population.Relative(r)
+		if !ok {
+			return
+		}
+		s := Step{Kind: Put, Items: []change.Item{it}, Pick: r.Uint64(), Turns: drawTurns(r)}
+		switch x := r.IntN(10); {
+		case parent && x < 5:
+			s.Kind = Delete
+		case parent && x == 5:
+			s.Kind = Expire
+		case !parent && x == 0:
+			s.Kind = Update
+		}
+		if at := h.insert(r, 0, s); at < h.Old {
+			h.Steps[at].Turns = 0
+		}
+	}
+}
