@@ -22,3 +22,9 @@ type (
 	Problem     = document.Problem
 	Problems    = document.Problems
 )
+
+// What can stand under the word of a kind.
+const (
+	AList   = declared.AList
+	ANumber = declared.ANumber
+)

@@ -50,13 +50,14 @@ func Compare(old, new *Rule) []FieldChange {
 	add("each", old.Each.String(), new.Each.String())
 	add("by", old.joinText(), new.joinText())
 	add("per", old.perText(), new.perText())
+	add("order", templates.NameText(old.Order), templates.NameText(new.Order))
 	add("where", programText(old.where), programText(new.where))
 	if same {
 		for i, e := range traits.Expressions {
 			add(e.Key, programText(old.expressions[i]), programText(new.expressions[i]))
 		}
 	}
-	add(cmp.Or(traits.AttributesField, "attributes"), old.attributesText(), new.attributesText())
+	add(cmp.Or(traits.AttributesField, "attributes"), attributesText(old.Attributes, old.Shown), attributesText(new.Attributes, new.Shown))
 	add("set", old.constantsText(), new.constantsText())
 	compareSaid(old.Form.Says(), new.Form.Says(), add)
 	return found
@@ -78,7 +79,7 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 }
 
 func (r *Rule) targetText() string {
-	if r.Displays() {
+	if r.Displays() && r.Attributes[0].From == "" {
 		return r.Target.Name + "." + templates.NameText(r.Writes[0])
 	}
 	return r.Target.Name
@@ -143,9 +144,10 @@ func programText(p *expr.Program) string {
 	return strings.TrimSpace(p.String())
 }
 
-func (r *Rule) attributesText() string {
+// attributesText are the attributes that a rule takes from items.
+func attributesText(all ...[]Attribute) string {
 	var parts []string
-	for _, a := range r.Attributes {
+	for _, a := range slices.Concat(all...) {
 		switch a.From {
 		case "":
 		case a.As:

@@ -84,6 +84,10 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})
 	}
+	for _, w := range cr.Shown {
+		r.Shown = append(r.Shown, Attribute{As: w.As.Text, From: w.From.Text})
+	}
+	r.Order = cr.Decl.Order.Text
 	r.Injective = r.MakesItems()
 	for slot := range source.shape.Variables {
 		r.Injective = r.Injective && fills(r.join.Fill, slot)

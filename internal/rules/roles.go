@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -109,4 +110,49 @@ func (r *Rule) Amount(key string, m *Match, img change.Image) (decimal.Decimal, 
 		return decimal.Decimal{}, false, itemError(r.Source, key, err)
 	}
 	return amount, ok, nil
+}
+
+// Ordered evaluates the expression under a key of the rule on a source item, which must give a number or a text. false without an error
+// means that there is no value, or an empty one. The error is an *ItemError.
+func (r *Rule) Ordered(key string, m *Match, img change.Image) (change.Value, bool, error) {
+	i := slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })
+	v, ok, err := r.expressions[i].Value(r.Source.lookup(m, img))
+	if err != nil {
+		return change.Value{}, false, itemError(r.Source, key, err)
+	}
+	if !ok {
+		return change.Value{}, false, nil
+	}
+	return ordered(key+" of "+r.Source.Name, v)
+}
+
+// OrderOf is the value of a source item by which the items of one target are ordered. false without an error means that the item has
+// none. The error is an *ItemError.
+func (r *Rule) OrderOf(m *Match, img change.Image) (change.Value, bool, error) {
+	return ordered(r.Source.Name+"."+r.Order, r.Source.Value(r.Order, m, img))
+}
+
+// OrderBytesMax bounds a text by which items are ordered: it is a part of a key.
+const OrderBytesMax = 256
+
+// ordered refuses a value that has no order.
+func ordered(what string, v change.Value) (change.Value, bool, error) {
+	switch v.Kind() {
+	case change.KindAbsent, change.KindNull:
+		return change.Value{}, false, nil
+	case change.KindNumber:
+		number, err := decimal.Parse(v.Text())
+		if err != nil {
+			return change.Value{}, false, &ItemError{Code: "value.type", Reason: fmt.Sprintf("%s: %v", what, err)}
+		}
+		return change.Number(number.String()), true, nil
+	case change.KindString:
+		if len(v.Text()) > OrderBytesMax {
+			return change.Value{}, false, &ItemError{Code: "order.too_long", Reason: fmt.Sprintf(
+				"%s has %d bytes: a text by which items are ordered has at most %d", what, len(v.Text()), OrderBytesMax)}
+		}
+		return v, v.Text() != "", nil
+	}
+	return change.Value{}, false, &ItemError{Code: "value.type", Reason: fmt.Sprintf(
+		"%s is of type %s: only numbers and texts have an order", what, v.Kind())}
 }

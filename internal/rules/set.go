@@ -116,6 +116,8 @@ type Rule struct {
 	Writes      []string // attributes of Target that the rule writes, the stamp aside; in the file's order
 
 	Attributes []Attribute // what each of Writes is made from
+	Shown      []Attribute // of a rule whose target shows a list: what it shows of each item
+	Order      string      // by whose values the items of one target are ordered: an attribute of Source, or a variable of its key; "" for none
 	Each       Each
 
 	By         []Joined // as the file says it
@@ -189,7 +191,7 @@ func (k planned) Word() string { return k.word }
 // Traits are none.
 func (planned) Traits() *declared.Traits { return &declared.Traits{} }
 
-// Attribute is one attribute that a rule writes. One that the rule works out from several items has neither From, nor
+// Attribute is one attribute that a rule writes, or shows in a list. One that the rule works out from several items has neither From, nor
 // Constant, nor Template.
 type Attribute struct {
 	As, From string
@@ -241,7 +243,7 @@ func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasPar
 // WritesSource reports whether the rule writes on the items that it reads.
 func (r *Rule) WritesSource() bool { return r.Kind != nil && r.Kind.Traits().WritesSource() }
 
-// Displays reports whether the rule works out one attribute, which its target shows.
+// Displays reports whether the rule works out from several items what its target shows.
 func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
 
 // Pointed is the entity at whose items the rule's join points: the parents of a rule that has them, else the targets.

@@ -48,6 +48,7 @@ type Rule struct {
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written
+	Shown          []declared.Written // what the target shows of each item, in a list
 	Level          int
 
 	Reads, ChildReads []string // attributes of the source, and of a child, on which the effect depends

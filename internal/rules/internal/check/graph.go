@@ -44,6 +44,12 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 			source = append(source, w.Template.Reads()...)
 		}
 	}
+	for _, w := range r.Shown {
+		source = append(source, w.From.Text)
+	}
+	if r.Decl.Order.Given() {
+		source = append(source, r.Decl.Order.Text)
+	}
 	for _, program := range append([]*expr.Program{r.Where}, r.Expressions...) {
 		if program != nil {
 			source = append(source, program.Reads()...)

@@ -21,9 +21,14 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 	}
 	r.Where = c.expression(decl.Where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
 	for i, e := range r.traits.Expressions {
-		r.Expressions = append(r.Expressions, c.expression(decl.Expressions[i], e.Key, e.Want, e.Type))
+		program := c.expression(decl.Expressions[i], e.Key, e.Want, e.Type)
+		if program != nil && e.Ordered {
+			c.ordered(decl.Expressions[i], e, program.Type())
+		}
+		r.Expressions = append(r.Expressions, program)
 	}
 	c.attributes(r)
+	c.order(r)
 	c.each(r)
 	if r.Source == nil || r.Target == nil {
 		return nil
@@ -112,6 +117,27 @@ func (c *checker) reservedReads(w declared.Word, reads []string) {
 				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
 		}
 	}
+}
+
+// ordered reports an expression whose values have no order.
+func (c *checker) ordered(w declared.Word, e declared.Expression, t expr.Type) {
+	if t != expr.Any && t != expr.Number && t != expr.String {
+		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", e.Key, e.Want, t)
+	}
+}
+
+// order checks by what the items of one target are ordered, and what the target shows of each.
+func (c *checker) order(r *Rule) {
+	if r.Decl.Order.Given() {
+		c.plainAttribute(r.Decl.Order)
+	}
+	for _, w := range r.Decl.Shown {
+		c.plainAttribute(w.From)
+		if w.As.Text != w.From.Text {
+			c.plainAttribute(w.As)
+		}
+	}
+	r.Shown = r.Decl.Shown
 }
 
 func (c *checker) badExpression(w declared.Word, field string, err error) {

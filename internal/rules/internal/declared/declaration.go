@@ -28,7 +28,10 @@ type Declaration struct {
 	By             []JoinPair
 	HasBy, BadBy   bool // there is a `by`; a problem was reported of what it fills
 	Each           Each
-	Per            Word // whose values are added up apart
+	Per            Word      // whose values are added up apart
+	Lists          bool      // attributes stand under the kind's word: Written has them
+	Order          Word      // by whose values the items of one target are ordered
+	Shown          []Written // what the target shows of each item, in a list
 	Where          Word
 	Expressions    []Word // as Traits.Expressions lists them
 }
@@ -167,4 +170,23 @@ func (d *Declaration) PlaceOf(key string) document.Place {
 		return d.keys[i].Place
 	}
 	return d.Name.At
+}
+
+// under is what stands under the word of the rule's kind.
+func (d *Declaration) under() Under {
+	switch {
+	case d.Kind.Traits().ListsTo == "":
+		return Anything
+	case d.Lists:
+		return AList
+	}
+	return ANumber
+}
+
+// TargetField is the key that names the rule's target.
+func (d *Declaration) TargetField() string {
+	if d.Lists {
+		return d.Kind.Traits().ListsTo
+	}
+	return d.Kind.Traits().TargetField
 }

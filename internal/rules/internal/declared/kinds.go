@@ -32,12 +32,16 @@ type Traits struct {
 	TargetField     string // names the entity that a rule writes; required; SourceField, if a rule writes on the items that it reads
 	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
 
+	// ListsTo is set if attributes can stand under the kind's word, in the place of a number: a rule takes them from one item. It names
+	// the entity that gets them, and such a rule has no TargetField.
+	ListsTo string
+
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
 	Deletes    bool // with HasParent: a rule deletes its target's items, which the application made; it writes on none
 
-	// Displays is set if a rule writes one attribute, which it works out: it is an
-	// example of the target field, which then names the attribute, too.
+	// Displays is set if a rule works out from several items what it writes. It is an
+	// example of the target field, which then names the one attribute, too.
 	Displays string
 
 	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
@@ -48,13 +52,26 @@ type Key struct {
 	Name     string
 	Required bool
 	Hint     string // how to write a required key
+	Under    Under  // what stands under the kind's word in rules that have the key
 }
+
+// Under is what stands under the word of a kind.
+type Under uint8
+
+// What can stand there.
+const (
+	Anything Under = iota
+	AList          // attributes
+	ANumber
+)
 
 // Expression is a key of a rule that holds an expression.
 type Expression struct {
 	Key  string
 	Want string // what it must be, with an example
 	Type expr.Type
+
+	Ordered bool // it must be a number or a text
 }
 
 // WholeKey says why a kind's rules cannot join by a Unique value.
@@ -111,11 +128,20 @@ func (t *Traits) hasKey(name string) bool {
 	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name })
 }
 
+// hasKeyUnder reports whether a rule has the key with this under the kind's word.
+func (t *Traits) hasKeyUnder(name string, under Under) bool {
+	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name && k.isUnder(under) })
+}
+
+func (k Key) isUnder(under Under) bool { return k.Under == Anything || k.Under == under }
+
 // keyNames lists the keys of a kind's rules beside their word, sorted.
-func (t *Traits) keyNames() []string {
-	names := make([]string, len(t.Keys))
-	for i, k := range t.Keys {
-		names[i] = k.Name
+func (t *Traits) keyNames(under Under) []string {
+	var names []string
+	for _, k := range t.Keys {
+		if k.isUnder(under) {
+			names = append(names, k.Name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -49,22 +49,23 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		p.Add(given[1].Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", given[0].Name)
 		return nil
 	}
+	traits := d.Kind.Traits()
+	word := d.values[d.Kind.Word()]
+	d.Lists = traits.ListsTo != "" && !isNumber(word)
 	if !p.rightKeys(d) {
 		return nil
 	}
-	traits := d.Kind.Traits()
 	d.Source = p.word(d.values[traits.SourceField], traits.SourceField)
 	if d.Target = d.Source; !traits.WritesSource() {
-		d.Target = p.word(d.values[traits.TargetField], traits.TargetField)
+		field := d.TargetField()
+		d.Target = p.word(d.values[field], field)
 	}
-	if traits.Displays != "" {
-		d.readDisplay(traits)
-	}
-	if n := d.values[traits.AttributesField]; n != nil {
-		d.Written = p.pairs(n, traits.AttributesField)
-	}
+	p.readWritten(d, word)
 	if n := d.values["per"]; n != nil && traits.hasKey("per") {
 		d.Per = p.nameOrExpression(n, "per")
+	}
+	if n := d.values["order"]; n != nil && traits.hasKey("order") {
+		d.Order = p.name(p.word(n, "order"))
 	}
 	d.Kind.Read(d)
 	for _, e := range traits.Expressions {
@@ -79,6 +80,39 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		d.Each = p.each(n)
 	}
 	return d
+}
+
+// readWritten reads what the rule writes.
+func (p Parser) readWritten(d *Declaration, word *document.Node) {
+	traits := d.Kind.Traits()
+	if d.Lists {
+		d.Written = p.pairs(word, d.Kind.Word())
+		return
+	}
+	if traits.Displays != "" {
+		d.readDisplay(traits)
+	}
+	n := d.values[traits.AttributesField]
+	if n == nil {
+		return
+	}
+	attributes := p.pairs(n, traits.AttributesField)
+	if traits.Displays == "" {
+		d.Written = attributes
+		return
+	}
+	d.Shown = attributes
+	for i, a := range attributes {
+		if slices.ContainsFunc(attributes[:i], func(b Written) bool { return a.As.Text == b.As.Text }) {
+			p.Add(a.As.At, "rule.two_writers", "name it once", "each map of the list would have %s twice", a.As.Text)
+		}
+	}
+}
+
+// isNumber reports whether a number stands in the file, or what looks like one.
+func isNumber(n *document.Node) bool {
+	text := strings.TrimLeft(n.Text, "+-")
+	return n.Kind == document.ScalarNode && text != "" && text[0] >= '0' && text[0] <= '9'
 }
 
 // noKind reports a rule that does nothing which some kind of rule does.
@@ -104,23 +138,29 @@ func (p Parser) noKind(d *Declaration) {
 // are missing; false if the rule cannot be read further.
 func (p Parser) rightKeys(d *Declaration) bool {
 	traits := d.Kind.Traits()
-	allowed := traits.keyNames()
+	under, what := d.under(), traits.Noun
+	if d.Lists {
+		what += " of one item's attributes"
+	} else if under == ANumber {
+		what += " of a number of items"
+	}
+	allowed := traits.keyNames(under)
 	for _, f := range d.keys {
 		switch {
-		case f.Name == d.Kind.Word() || traits.hasKey(f.Name):
+		case f.Name == d.Kind.Word() || traits.hasKeyUnder(f.Name, under):
 		case p.Kinds.hasKey(f.Name):
-			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", traits.Noun, f.Name)
+			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", what, f.Name)
 		case f.Value.Kind == document.NullNode && strings.Count(f.Name, `"`)%2 == 1:
 			if !d.cutExpression() { // otherwise the checker reports the expression that the comma has ended
 				p.Add(f.Place, "yaml.flow", "put the whole expression in single quotes", "inside { }, the comma before this has ended the expression")
 			}
 		default:
-			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, allowed), "%s has no field %q", traits.Noun, f.Name)
+			p.Add(f.Place, "rule.unknown_field", spelling.DidYouMean(f.Name, allowed), "%s has no field %q", what, f.Name)
 		}
 	}
 	complete := true
 	for _, key := range traits.Keys {
-		if !key.Required || d.values[key.Name] != nil {
+		if !key.Required || !key.isUnder(under) || d.values[key.Name] != nil {
 			continue
 		}
 		complete = false
