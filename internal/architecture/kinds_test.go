@@ -59,7 +59,8 @@ func wordsForKinds(t *testing.T) kindNames {
 	for _, family := range families {
 		names.own[path.Base(family)] = true
 	}
-	delete(names.own, "computed") // English has many other uses for it
+	delete(names.own, "computed") // English has many other uses for it,
+	delete(names.own, "ordered")  // and for this
 	for _, kind := range projections.Kinds {
 		if plural := kind.Traits().Plural; plural != "" { // a kind that is planned has none
 			names.shared[kind.Word()], names.shared[plural] = true, true

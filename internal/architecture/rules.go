@@ -36,8 +36,8 @@ var library = []string{
 
 // families lists the families of kinds of rules.
 var families = []string{"./internal/projections/internal/kinds/copies", "./internal/projections/internal/kinds/mirrors",
-	"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/kinds/computed",
-	"./internal/projections/internal/kinds/deletions"}
+	"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/kinds/ordered",
+	"./internal/projections/internal/kinds/computed", "./internal/projections/internal/kinds/deletions"}
 
 // engine lists the rooms that keep the promises.
 var engine = []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}

@@ -129,7 +129,7 @@ func (a *Auditor) factsOfSource(key change.Key, img change.Image, emit func(drif
 			continue
 		}
 		emit(drift.Fact{About: About(AboutEntry, "", key.String()), Sub: k.String(), Tag: TagWant, Data: f.String(), With: a.sumOf(k.ID, f)})
-		a.factsOfEffect(key, k.ID, f, emit)
+		a.factsOfEffect(key, k, f, emit)
 	}
 }
 
@@ -143,7 +143,8 @@ func (a *Auditor) sumOf(id string, f plan.Effect) string {
 }
 
 // factsOfEffect are what an effect asks of what several sources make together.
-func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit func(drift.Fact)) {
+func (a *Auditor) factsOfEffect(key change.Key, k plan.EffectKey, f plan.Effect, emit func(drift.Fact)) {
+	id := k.ID
 	switch f.Kind {
 	case plan.Located:
 		emit(drift.Fact{About: About(AboutLocator, id, f.Group), Sub: key.String(), Tag: TagWant})
@@ -151,7 +152,7 @@ func (a *Auditor) factsOfEffect(key change.Key, id string, f plan.Effect, emit f
 		MustBeParked(id, key, f.Parked.Code, emit)
 	default:
 		b := a.ByID(id)
-		b.Family.(Family).EffectFacts(a, b, key, f, emit)
+		b.Family.(Family).EffectFacts(a, b, key, k.For, f, emit)
 	}
 }
 

@@ -41,6 +41,8 @@ type Procedure struct {
 	Rows  Rows
 	Items Items // by default the suspect's item
 
+	// More reads what keys alone do not lead to, after the rows and before the items; nil: nothing.
+	More  func(ctx context.Context, e *Evidence, sus drift.Suspect) error
 	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
 	// Rows that, if present, park what was found; nil: that of the rule and the item.
 	Parkings func(e *Evidence, r *drift.Reading) []table.Key

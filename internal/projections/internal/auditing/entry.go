@@ -110,8 +110,8 @@ func mendEntry(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) 
 	return e.Transact(ctx, "mending the ledger entry of "+r.Suspect.Item.String(), "", items)
 }
 
-// checkEntry checks that a ledger entry is as it was read.
-func (e *Evidence) checkEntry(item change.Key, ent *plan.Entry) ddb.TransactWriteItem {
+// CheckEntry checks that a ledger entry is as it was read.
+func (e *Evidence) CheckEntry(item change.Key, ent *plan.Entry) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	return e.Tables.CheckPart(state.EntryKey(item), state.EntryIs(c, ent), c)
 }

@@ -20,11 +20,12 @@ type Evidence struct {
 	Sums
 	Rows  map[table.Key]table.Row
 	Items map[change.Key]change.Item
+	More  map[string]any // what procedures have read beside, by drift.Suspect.ID
 }
 
 // NewEvidence is evidence before anything is read.
 func (t *Table) NewEvidence() *Evidence {
-	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}}
+	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}, More: map[string]any{}}
 }
 
 // stepsMax is how many steps a procedure reads rows in, or items.
@@ -43,6 +44,13 @@ func (e *Evidence) readRows(ctx context.Context, suspects []drift.Suspect) error
 func (e *Evidence) read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
 	if err := e.readRows(ctx, suspects); err != nil {
 		return nil, err
+	}
+	for _, sus := range suspects {
+		if more := e.procedure(sus).More; more != nil && e.Incarnation != "" {
+			if err := more(ctx, e, sus); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for step := range stepsMax {
 		items := keysOf(e, suspects, step, func(p *Procedure) []Keys[change.Key] {

@@ -57,7 +57,7 @@ func ClearParked(ctx context.Context, e *Evidence, r drift.Reading) (bool, error
 	if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == plan.Parked {
 		return false, err // the entry comes first
 	}
-	return e.DeleteParked(ctx, r.Suspect, e.checkEntry(item, ent))
+	return e.DeleteParked(ctx, r.Suspect, e.CheckEntry(item, ent))
 }
 
 // DeleteParked deletes a parked record as it was read, in one transaction with further checks.

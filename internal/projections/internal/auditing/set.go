@@ -194,7 +194,7 @@ func mendSet(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		items = append(items, e.checkEntry(member, ent))
+		items = append(items, e.CheckEntry(member, ent))
 	}
 	return e.Transact(ctx, "mending "+key.Partition, r.Suspect.Rule, items)
 }

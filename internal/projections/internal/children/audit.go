@@ -52,7 +52,7 @@ func factsOfChild(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 // EffectFacts implements audit.Family: these rules feed no ledger.
-func (Following[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {
+func (Following[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family.

@@ -11,19 +11,26 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// tagShown is the tag of a fact about an item that displays an aggregate.
-const tagShown = 'd'
-
-// The Sub of a fact begins so, and sorts the facts of one aggregate: first the totals, whose Sub is empty, then the parts of a rule
-// with `per`, and last the items that display it. A part has a fact of its own, so that one more source costs the same however
-// many values there are.
+// The tags of facts about one group beside those of its totals.
 const (
-	subPart  = "part/"
-	subShown = "shown/"
+	tagShown  = 'd' // an item that displays it
+	tagMember = 'm' // an item that is a member
+	tagRow    = 'r' // a member row
+)
+
+// The Sub of a fact begins so, and sorts the facts of one aggregate: first the totals, whose Sub is empty, then the members in the order
+// of their rows, the parts of a rule with `per`, and last the items that display it. A part has a fact of its own, so that one more source
+// costs the same however many values there are.
+const (
+	subMember = "member/"
+	subPart   = "part/"
+	subShown  = "shown/"
 )
 
 // Facts implements audit.Family: they say what an item displays.
@@ -49,7 +56,7 @@ func (Auditing) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit 
 }
 
 // EffectFacts implements audit.Family.
-func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f plan.Effect, emit func(drift.Fact)) {
+func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, source change.Key, what string, f plan.Effect, emit func(drift.Fact)) {
 	if !a.Shows(b) {
 		return
 	}
@@ -59,6 +66,10 @@ func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, _ change.Key, f p
 		fact.Sub = subPart + f.Per
 	}
 	emit(fact)
+	if f.Member != nil {
+		sort := state.MemberSort(f.Member.Order, source, what)
+		emit(drift.Fact{About: fact.About, Sub: subMember + sort, Tag: tagMember, Data: f.Member.Digest + source.String()})
+	}
 }
 
 // RowFacts are what a row of the state table says of the rules of a kind.
@@ -67,6 +78,10 @@ func RowFacts(k rules.Kind, a *audit.Auditor, r audit.Row, emit func(drift.Fact)
 	case state.AccumulatorRows:
 		if b := a.ByID(r.ID); b != nil && b.Rule.Kind == k {
 			factOfAccumulator(a, b, r, emit)
+		}
+	case state.MemberRows:
+		if b := a.ByID(r.ID); b != nil && b.Rule.Kind == k && a.Shows(b) {
+			factOfMember(b, r, emit)
 		}
 	case state.ParkedPartition:
 		if id, group, ok := audit.ReadCrowded(r.Item); ok {
@@ -108,6 +123,23 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	}
 }
 
+// factOfMember says what a member row shows, and of which source.
+func factOfMember(b *plan.Binding, r audit.Row, emit func(drift.Fact)) {
+	sort := r.Item["sk"].Text()
+	source, _ := state.MemberSource(sort, r.Item["item"].Text())
+	emit(drift.Fact{About: audit.SumToken(b.ID, change.ParseKey(r.Name).Partition), Sub: subMember + sort, Tag: tagRow,
+		Data: digestOf(attributes.ItemToTable(r.Item)) + source.String()})
+}
+
+// digestOf digests what a member row shows; of one that cannot be read it is no digest.
+func digestOf(r table.Row) string {
+	shown, ok := state.ReadMember(r)
+	if !ok {
+		return strings.Repeat("?", stamp.DigestDigits)
+	}
+	return plan.MemberDigest(shown)
+}
+
 // Case implements audit.Family.
 func (Auditing) Case(j *audit.Judge) audit.Case {
 	if j.Kind != audit.AboutSum {
@@ -124,11 +156,29 @@ type groupCase struct {
 	differs    bool   // the sums do
 	listed     bool   // as one with too many values
 	first      string // the item that displays; "" as long as there was none
+
+	members Collection  // that a target shows; nil as long as no fact told of any
+	sub     string      // of the facts about one member,
+	member  *drift.Fact // what its source asks for,
+	row     *drift.Fact // and its row
 }
 
 // Add implements audit.Case.
 func (c *groupCase) Add(f drift.Fact) {
+	if f.Sub != c.sub {
+		c.judgeMember()
+	}
 	switch f.Tag {
+	case tagMember:
+		c.sub, c.member = f.Sub, &f
+		if collector, ok := c.Auditor.ByID(c.ID).Rule.Form.(Collector); ok {
+			if c.members == nil {
+				c.members = collector.Collect()
+			}
+			c.members.Add(f.Data[:stamp.DigestDigits])
+		}
+	case tagRow:
+		c.sub, c.row = f.Sub, &f
 	case tagShown:
 		value, count, _ := strings.Cut(f.Data, "\x00")
 		c.judgeTotal()
@@ -208,6 +258,7 @@ func (c *groupCase) judgeDisplay(f drift.Fact, value string, count int64) {
 
 // End implements audit.Case.
 func (c *groupCase) End() {
+	c.judgeMember()
 	c.judgeTotal()
 	c.judgeListing()
 	if b := c.Auditor.ByID(c.ID); b != nil && b.Rule.Derives() {
@@ -219,8 +270,26 @@ func (c *groupCase) End() {
 	c.Pointed(c.Text, c.want.Members, c.first != "")
 }
 
+// judgeMember compares a member with its row, once both are known.
+func (c *groupCase) judgeMember() {
+	member, row := c.member, c.row
+	c.sub, c.member, c.row = "", nil, nil
+	if member == nil && row == nil || member != nil && row != nil && member.Data == row.Data {
+		return
+	}
+	f := member
+	if f == nil {
+		f = row
+	}
+	c.Suspect(drift.Suspect{Kind: MemberRow, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Data[stamp.DigestDigits:]),
+		Members: []string{strings.TrimPrefix(f.Sub, subMember)}})
+}
+
 // shown is what a target of the group must show, as displays are compared.
 func (c *groupCase) shown(r *rules.Rule) string {
+	if c.members != nil {
+		return c.members.Shown()
+	}
 	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: c.want}))
 }
 

@@ -4,6 +4,7 @@ package groupaudit
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -19,6 +20,23 @@ type Form interface {
 	// Summed says what a group adds up to, to people.
 	Summed(a audit.Amount) string
 }
+
+// Collector is a Form whose targets show some of the members of a group.
+type Collector interface {
+	// Collect gathers the members of a group, in the order of their rows.
+	Collect() Collection
+}
+
+// Collection are those members of a group that its target shows.
+type Collection interface {
+	// Add takes the next member, by the digest of what is shown of it.
+	Add(digest string)
+	// Shown is what a target must show, as displays are compared.
+	Shown() string
+}
+
+// MemberRow is the kind of drift of a member row.
+const MemberRow drift.Kind = "member row"
 
 // Auditing is what the families of kinds that show groups have in common in an audit. It holds no state.
 type Auditing struct{}

@@ -22,13 +22,16 @@ import (
 )
 
 var procedure = &auditing.Procedure{
-	Rows: auditing.Rows{totalRows}, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendTotal,
+	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendTotal,
 }
 
 // Procedure implements auditing.Family.
 func (Auditing) Procedure(of drift.Kind) *auditing.Procedure {
-	if of == drift.Sum || of == drift.Display {
+	switch of {
+	case drift.Sum, drift.Display:
 		return procedure
+	case MemberRow:
+		return memberProcedure
 	}
 	return nil
 }
@@ -77,7 +80,21 @@ func totalOf(e *auditing.Evidence, sus drift.Suspect) auditedTotal {
 		}
 	}
 	t.Total = groups.AddUp(g, rows)
+	t.More = e.More[sus.ID()]
 	return t
+}
+
+// readMore reads what a target shows beside the accumulators.
+func readMore(ctx context.Context, e *auditing.Evidence, sus drift.Suspect) error {
+	g := groupOf(e.Table, sus)
+	reader, ok := g.Rule.Form.(groups.Reader)
+	if !ok || sus.Kind != drift.Display || sus.Group == "" {
+		return nil
+	}
+	var t groups.Total
+	err := reader.Read(ctx, e.Tables.Reader, g, &t)
+	e.More[sus.ID()] = t.More
+	return err
 }
 
 func operations(e *auditing.Evidence, sus drift.Suspect) int64 { return totalOf(e, sus).Operations }

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -22,6 +23,21 @@ type Form interface {
 	rules.Form
 	// Values are what a target shows of a total: one for each attribute that the rule writes, absent for nothing.
 	Values(t Total) []change.Value
+}
+
+// Reader is a Form whose targets show more than the accumulators tell.
+type Reader interface {
+	// Read reads the rest into the total of a group, after its accumulators: the total's operations are then no later than what is shown.
+	Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *Total) error
+}
+
+// read reads what a target shows beside the accumulators, if it shows anything.
+func (r run) read(ctx context.Context, g plan.GroupRef, t *Total) error {
+	reader, ok := g.Rule.Form.(Reader)
+	if !ok || t.Operations == 0 {
+		return nil
+	}
+	return reader.Read(ctx, r.Tables.Reader, g, t)
 }
 
 // Tidier is a Form whose rows and parked records of a group need more than a display.
@@ -83,4 +99,15 @@ func Scope(b *plan.Binding, group string) string {
 // IsWhole reports whether an item is one that rules made, and of the entity.
 func IsWhole(b *plan.Binding, key change.Key, img change.Image) bool {
 	return plan.IsMade(key, img) && b.Rule.Target.Is(img)
+}
+
+// Needs are what a rule of groups calls on the user's table beside what all rules call.
+func Needs(r *rules.Rule) []rules.Need {
+	if !r.Derives() {
+		return nil
+	}
+	return []rules.Need{
+		{Action: "dynamodb:PutItem", Why: "PutItem makes derived items."},
+		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes derived items away to which nothing contributes."},
+	}
 }

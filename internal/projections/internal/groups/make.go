@@ -157,6 +157,11 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 	fresh, allowed := false, it.contested == nil // fresh: the item was read with the rows that are known
 	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
 		s := AddUpItem(it, rows)
+		for i, g := range it.parts() {
+			if err := r.read(ctx, g, &s.Totals[i]); err != nil {
+				return table.Finished, err
+			}
+		}
 		if err := r.noteTotals(ctx, it, s); err != nil {
 			return table.Finished, err
 		}

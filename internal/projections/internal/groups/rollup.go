@@ -58,6 +58,9 @@ func (Family) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, 
 			return host.ErrNotLive
 		}
 		t, err := r.tidied(ctx, g, AddUp(g, rows))
+		if err == nil {
+			err = r.read(ctx, g, &t)
+		}
 		if err != nil {
 			return err
 		}

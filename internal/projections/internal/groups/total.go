@@ -21,6 +21,7 @@ type Total struct {
 
 	Rows   map[table.Key]table.Row // that it was added up from, with others
 	Listed bool                    // among the parked records
+	More   any                     // what a Reader has read
 }
 
 // Accumulators adds to keys those of the rows that hold a group.

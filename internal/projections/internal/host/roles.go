@@ -73,12 +73,17 @@ func GathererOf(r *rules.Rule) Gatherer {
 // Maker is a kind of rule that makes items. Targets that several sources claim are its groups.
 type Maker interface {
 	Grouper
-	// Write is an action on an item that a rule makes, as a part of a transaction; v is its version.
-	Write(h *Host, a plan.Action, v stamp.Version) ddb.TransactWriteItem
+	Actor
 	// Claim has a move's transaction claim a target for its source, or give it up: an action before which the kind reads.
 	Claim(ctx context.Context, h *Host, mv *plan.Move, a plan.Action) ([]Part, error)
 	// Restore has moves write again the items in force that are not as the ledger has them.
 	Restore(ctx context.Context, h *Host, moves []*plan.Move) error
+}
+
+// Actor is a kind of rule that has actions of its own in a move's transaction.
+type Actor interface {
+	// Write is such an action, as a part of a transaction; v is the version of what it writes.
+	Write(h *Host, a plan.Action, v stamp.Version) ddb.TransactWriteItem
 }
 
 // MakerOf returns the Maker of a rule; nil if the rule makes no items.

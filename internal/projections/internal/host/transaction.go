@@ -31,7 +31,7 @@ func (h *Host) PartOf(mv *plan.Move, a plan.Action, v stamp.Version) Part {
 	case plan.Unpark:
 		p.Write = h.Tables.DeletePart(state.ParkedKey(state.ParkedID(a.Key.ID, a.Target)), "", table.NewExpression())
 	default:
-		p.Write = MakerOf(a.Rule).Write(h, a, v)
+		p.Write = a.Rule.Kind.(Actor).Write(h, a, v)
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/deletions"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/ordered"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -20,10 +21,11 @@ var All = []rules.Kind{
 	aggregates.Count,
 	aggregates.Sum,
 	aggregates.Average,
+	ordered.Min,
+	ordered.Max,
+	ordered.First,
+	ordered.Last,
 	computed.Set,
-	rules.Planned("min"),
-	rules.Planned("max"),
-	rules.Planned("latest"),
 	rules.Planned("derive"),
 	deletions.Delete,
 }

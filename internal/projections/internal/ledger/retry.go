@@ -146,7 +146,7 @@ func (l *Ledger) refused(ctx context.Context, mv *plan.Move, k plan.EffectKey, r
 func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string) (bool, error) {
 	if f, wanted := mv.New[k]; wanted && f.Kind != plan.Parked {
 		why := host.WriteRejected(reason)
-		if f.Kind == plan.Contribution && !table.IsAboutSize(reason) {
+		if f.Kind == plan.Contribution && f.Member == nil && !table.IsAboutSize(reason) {
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
 		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})

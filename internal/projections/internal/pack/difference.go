@@ -29,8 +29,8 @@ func differenceAt(p *plan.Planner, mv *plan.Move, k plan.EffectKey) (sums []plan
 	if b == nil {
 		return sums, rest
 	}
-	if owner, ok := b.Family.(plan.Owner); ok {
-		rest = append(rest, owner.Differ(p, mv, b, k)...)
+	if actor, ok := b.Family.(plan.Actor); ok {
+		rest = append(rest, actor.Differ(p, mv, b, k)...)
 	}
 	return sums, rest
 }

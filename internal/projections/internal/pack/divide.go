@@ -17,8 +17,10 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 	if slices.ContainsFunc(keys, mv.Apart) || mv.StepMax > 0 && len(mv.Changing()) > mv.StepMax {
 		return false
 	}
-	if len(keys) <= smallMove && !slices.ContainsFunc(keys, func(k plan.EffectKey) bool { return mv.New[k].Kind == plan.OfFamily }) &&
-		!shareID(keys) {
+	acts := func(k plan.EffectKey) bool {
+		return mv.New[k].Kind == plan.OfFamily || mv.New[k].Member != nil || mv.Old[k].Member != nil
+	}
+	if len(keys) <= smallMove && !slices.ContainsFunc(keys, acts) && !shareID(keys) {
 		return true
 	}
 	sums, rest := Difference(p, mv)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -22,8 +23,34 @@ type Effect struct {
 	Group  string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
 	Amount decimal.Decimal  // of a contribution
 	Per    string           // the value under which a contribution counts, of a rule with `per`
+	Member *Member          // of a contribution to a group of which some sources are shown
 	Parked *rules.ItemError // the rule cannot read this item: no effect but to be parked
 	Own    Own              // of a family's own effect
+}
+
+// Member is what a contribution says of its source where a target shows some of the sources.
+type Member struct {
+	Order  string                  // where the source stands among the others; it sorts as the value does by which they are ordered
+	Digest string                  // of what is shown of the source
+	Shown  map[string]change.Value // that, by attribute; nil in a member that is read from the ledger
+}
+
+// MemberDigest digests what is shown of a member.
+func MemberDigest(shown map[string]change.Value) string {
+	return stamp.Digest([]change.Value{change.Map(shown)})
+}
+
+// memberMark begins the text of a contribution with a member: order, digest and group follow, with blanks between.
+const memberMark = "<"
+
+// parseMember reads the text of a contribution with a member.
+func parseMember(text string) (Effect, error) {
+	order, rest, _ := strings.Cut(strings.TrimPrefix(text, memberMark), " ")
+	digest, group, ok := strings.Cut(rest, " ")
+	if !ok || order == "" || digest == "" {
+		return Effect{}, fmt.Errorf("the effect %q, which is no member", text)
+	}
+	return Effect{Kind: Contribution, Group: group, Member: &Member{Order: order, Digest: digest}}, nil
 }
 
 // EffectKind is the form of an effect.
@@ -88,6 +115,9 @@ const contributesOne = "*"
 func (f Effect) String() string {
 	switch f.Kind {
 	case Contribution:
+		if f.Member != nil {
+			return memberMark + f.Member.Order + " " + f.Member.Digest + " " + f.Group
+		}
 		if f.Per != "" {
 			return perMark + escapePer.Replace(f.Per) + " " + Effect{Kind: f.Kind, Group: f.Group, Amount: f.Amount}.String()
 		}
@@ -130,6 +160,8 @@ func ParseEffect(text string) (Effect, error) {
 	switch {
 	case text[:1] == perMark:
 		return parsePer(text)
+	case text[:1] == memberMark:
+		return parseMember(text)
 	case text[:1] == contributesOne:
 		return Effect{Kind: Contribution, Amount: decimal.New(1), Group: rest}, nil
 	case kind == Contribution:
@@ -243,11 +275,15 @@ func (fs Effects) withoutElements(gs Effects) Effects {
 	return left
 }
 
-// textsUnder are what the effects under an id are parts of, with their values of `per` and amounts.
+// textsUnder are what the effects under an id are parts of, with their values of `per` and amounts, or with their members.
 func (fs Effects) textsUnder(id string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for k, f := range fs {
-			if k.ID == id && !yield(f.Group+f.Per+f.Amount.String()) {
+			text := f.Group + f.Per + f.Amount.String()
+			if f.Member != nil {
+				text = f.String()
+			}
+			if k.ID == id && !yield(text) {
 				return
 			}
 		}

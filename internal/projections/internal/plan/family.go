@@ -41,11 +41,16 @@ type Asker interface {
 	Asks(b *Binding, m *rules.Match, img change.Image, attribute string) bool
 }
 
-// Owner is a Feeder with effects that only it reads. It says what they write.
+// Owner is an Actor with effects that only it reads.
 type Owner interface {
-	Feeder
+	Actor
 	// ReadEffect reads such an effect.
 	ReadEffect(text string) (Effect, error)
+}
+
+// Actor is a Feeder whose effects write by actions of its own.
+type Actor interface {
+	Feeder
 	// Differ says what the next transaction of a move writes for the effect of a rule under a key.
 	Differ(p *Planner, mv *Move, b *Binding, k EffectKey) []Action
 }

@@ -231,15 +231,7 @@ func (f *Form) Replays() string {
 }
 
 // Needs implements rules.Form.
-func (f *Form) Needs() []rules.Need {
-	if !f.rule.Derives() {
-		return nil
-	}
-	return []rules.Need{
-		{Action: "dynamodb:PutItem", Why: "PutItem makes derived items."},
-		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes derived items away to which nothing contributes."},
-	}
-}
+func (f *Form) Needs() []rules.Need { return groups.Needs(f.rule) }
 
 // display is what a target shows of an amount; absent for nothing.
 func (f *Form) display(a audit.Amount) change.Value {

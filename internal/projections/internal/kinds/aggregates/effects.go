@@ -30,7 +30,7 @@ func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell fun
 
 // CanHave implements plan.Feeder.
 func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	return f.Kind == plan.Contribution && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
+	return f.Kind == plan.Contribution && f.Member == nil && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
 		(b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 

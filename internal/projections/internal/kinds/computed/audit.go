@@ -36,7 +36,8 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 // EffectFacts implements audit.Family: a set rule feeds no ledger.
-func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, plan.Effect, func(drift.Fact)) {}
+func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
+}
 
 // RowFacts implements audit.Family: a set rule keeps no rows.
 func (kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}

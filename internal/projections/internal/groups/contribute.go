@@ -1,4 +1,4 @@
-package aggregates
+package groups
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
-	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -20,13 +19,13 @@ import (
 // cancel each other. Then neither has digits left for a new amount. Members stay where they are
 // counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
 // number and no row holds the sum.
-func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, per string, suffix int) error {
-	keys := groups.Accumulators(nil, g)
+func (Family) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, per string, suffix int) error {
+	keys := Accumulators(nil, g)
 	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return err
 	}
-	sum, name, members := groups.AddUp(g, rows), "value", "members"
+	sum, name, members := AddUp(g, rows), "value", "members"
 	whole := sum.Value
 	if g.Rule.HasPer() {
 		whole, name, members = sum.Parts[per].Value, audit.PartValue+per, audit.PartMembers+per
@@ -62,7 +61,7 @@ func (*kind) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, per
 
 // Contribute implements host.Gatherer: it adds to one accumulator. The count of
 // operations tells a later sum from an earlier one.
-func (*kind) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+func (Family) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
 	suffix %= s.Group.Rule.Suffixes()
 	if shift > 0 {
 		suffix = (suffix + shift) % s.Group.Suffixes
