@@ -175,10 +175,12 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	if r.HasParent() && same && written.Version == old.Version {
 		l.problem("%s writes two states under one version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	if !r.HasParent() && same && written.Version == old.Version && !l.drifts(r, before, before) && l.drifts(r, before, after) {
+	group, asked := askedOf(r, m, after)
+	if !r.HasParent() && same && written.Version == old.Version && !l.drifts(r, before, before) && l.drifts(r, before, after) &&
+		!l.isOutgrown(r, id, group, written) {
 		l.problem("%s undoes what was right, under an equal version: %s of %s from %q to %q", w, r.Name, key, was, is)
 	}
-	within, asked := askedOf(r, m, after)
+	within := group
 	if r.Derives() {
 		within = "" // the item's key says it
 	}
@@ -189,6 +191,27 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	if !r.HasParent() && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
 	}
+}
+
+// isOutgrown reports whether a display of some items of a group was written by a count of operations that is not the last one: a worker
+// that read the items before an operation may follow one that read them behind it. The worker of that operation writes the display again.
+func (l *life) isOutgrown(r *rules.Rule, id, group string, written oracle.Stamp) bool {
+	if _, adds := r.Form.(rules.Adder); adds {
+		return false
+	}
+	rows, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return false
+	}
+	name, operations, found := strings.NewReplacer("%", "%25", "/", "%2F").Replace(group), int64(0), false
+	for _, row := range rows {
+		pk := row["pk"].Text()
+		if strings.HasPrefix(pk, "sum/"+id+"/"+name+"/") || r.ByUnique && strings.HasPrefix(pk, "locator/") && strings.HasSuffix(pk, "/"+name) {
+			ops, _ := strconv.ParseInt(row["ops"].Text()+row["changes"].Text(), 10, 64)
+			operations, found = operations+ops, found || row["ops"].Kind() != change.KindAbsent
+		}
+	}
+	return !found || operations > written.Count() // the key of a long group is cut
 }
 
 // judgeOwn says whether a worker took off an item what it must hold by itself, or wrote what it must not (promise 3).

@@ -9,7 +9,10 @@ import (
 )
 
 func (t *table) aggregates(rule *rules.Rule) []cell {
-	if apart(rule) {
+	switch {
+	case isOrdered(rule):
+		return t.shownFirst(rule)
+	case apart(rule):
 		return t.maps(rule)
 	}
 	totals, members, tally := map[string]decimal.Decimal{}, map[string]int64{}, tallyOf(rule)
@@ -27,16 +30,16 @@ func (t *table) aggregates(rule *rules.Rule) []cell {
 			members[c.Group]++
 		}
 	})
-	return t.displays(rule, beyond, func(group string) change.Value {
+	return t.displays(rule, beyond, func(group string) []change.Value {
 		if hidesZero && totals[group].IsZero() {
-			return change.Value{}
+			return []change.Value{{}}
 		}
-		return tally.display(totals[group], members[group])
+		return []change.Value{tally.display(totals[group], members[group])}
 	})
 }
 
 // displays are what targets show of their groups, but for those of which no number holds the total.
-func (t *table) displays(rule *rules.Rule, beyond map[string]bool, of func(group string) change.Value) []cell {
+func (t *table) displays(rule *rules.Rule, beyond map[string]bool, of func(group string) []change.Value) []cell {
 	var cells []cell
 	shown := map[string]bool{}
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
@@ -45,13 +48,13 @@ func (t *table) displays(rule *rules.Rule, beyond map[string]bool, of func(group
 			return
 		}
 		// Where several items have one unique value, the first of them, by key, displays the total.
-		want := change.Value{}
+		want := make([]change.Value, len(rule.Writes))
 		if ok && !shown[group] {
 			shown[group] = true
 			want = of(group)
 		}
-		for _, attribute := range rule.Writes {
-			cells = append(cells, cell{key: key, attribute: attribute, want: want})
+		for i, attribute := range rule.Writes {
+			cells = append(cells, cell{key: key, attribute: attribute, want: want[i]})
 		}
 	})
 	return cells

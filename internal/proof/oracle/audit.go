@@ -71,6 +71,7 @@ func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...
 	a.work()
 	a.entries()
 	a.sums()
+	a.members()
 	a.sets()
 	a.copies()
 	a.parked()

@@ -98,6 +98,10 @@ func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Ru
 		all, err := shares(rule, m, item)
 		a.cause(effects, key, id, effectText(false, err, nil))
 		for _, c := range all {
+			if c.place != nil {
+				a.cause(effects, key, effectName(id, c.element), c.place.effect())
+				continue
+			}
 			if !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() || apart(rule) {
 				a.cause(effects, key, effectName(id, c.element), contributionText(c.Contribution))
 			}

@@ -26,6 +26,7 @@ var rowForms = []form{
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},
 	{"sum/", "a", []string{"value", "members", "ops"}, []string{"expired", "listed"}}, // and parts: see audit.parts
+	{"member/", "", []string{"shown"}, []string{"item"}},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"ref/", "", []string{"a"}, []string{"child"}},

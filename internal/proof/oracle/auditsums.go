@@ -63,6 +63,11 @@ func (a *audit) sums() {
 			if rest, per := strings.CutPrefix(text, ":"); per {
 				value, text, _ = strings.Cut(rest, " ")
 			}
+			if member, ok := strings.CutPrefix(text, "<"); ok { // order and digest stand before the group
+				_, member, _ = strings.Cut(member, " ")
+				_, member, _ = strings.Cut(member, " ")
+				text = "+0 " + member
+			}
 			if group, one := strings.CutPrefix(text, "*"); one {
 				text = "+1 " + group
 			}

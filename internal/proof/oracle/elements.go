@@ -77,22 +77,30 @@ func takenBy(rule *rules.Rule, m *rules.Match, item change.Item) ([]taken, error
 type share struct {
 	rules.Contribution
 	element string
+	place   *place // where it stands in the order of the group, of a rule that has one
 }
 
 // shares are all that an item adds under a rule: nothing, if the rule cannot read one part of it.
 func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error) {
+	var all []share
+	if isOrdered(rule) {
+		found, err := places(rule, m, item)
+		for _, p := range found {
+			all = append(all, share{rules.Contribution{Group: p.group}, p.element, &p})
+		}
+		return all, err
+	}
 	takes, err := takenBy(rule, m, item)
 	if err != nil {
 		return nil, err
 	}
-	var all []share
 	for _, t := range takes {
 		c, ok, err := rule.Form.(rules.Adder).Contribution(t.Match, item)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			all = append(all, share{c, t.element})
+			all = append(all, share{c, t.element, nil})
 		}
 	}
 	targets := map[string]bool{}

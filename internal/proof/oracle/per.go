@@ -44,15 +44,15 @@ func (t *table) maps(rule *rules.Rule) []cell {
 			beyond[c.Group] = beyond[c.Group] || err != nil
 		}
 	})
-	return t.displays(rule, beyond, func(group string) change.Value {
+	return t.displays(rule, beyond, func(group string) []change.Value {
 		shown := map[string]change.Value{}
 		for value, sum := range groups[group] {
 			shown[value] = change.Number(sum.String())
 		}
 		if len(shown) > valuesMax || len(shown) == 0 && says(rule, "if_none", "absent") {
-			return change.Value{}
+			return []change.Value{{}}
 		}
-		return change.Map(shown)
+		return []change.Value{change.Map(shown)}
 	})
 }
 

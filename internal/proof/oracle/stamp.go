@@ -43,6 +43,16 @@ func ReadStamp(text string) (s Stamp, ok bool) {
 	return s, ok && times && strings.Trim(rest, digits) == ""
 }
 
+// Count is the count of operations and changes that a mark has in the place of a position; 0 if it has none.
+func (s Stamp) Count() int64 {
+	text, ok := strings.CutPrefix(s.place, "0")
+	n, _, _ := cutNumber(text)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
 // cutVersion reads a version at the beginning of a text: the rules epoch, and the position or count.
 func cutVersion(text string) (epoch int64, place, rest string, ok bool) {
 	epoch, rest, ok = cutNumber(text)

@@ -51,9 +51,9 @@ func DrawForLocal(r *rand.Rand, kinds []rules.Kind) *Population {
 	}
 }
 
-// showsEmptyMaps reports whether a rule shows {} over nothing.
+// showsEmptyMaps reports whether a rule shows {} over nothing, or of an item without the attributes that it shows.
 func showsEmptyMaps(rule *rules.Rule) bool {
-	return rule.HasPer() && !slices.Contains(rule.Form.Says(), rules.Said{Key: "if_none", Text: "absent"})
+	return len(rule.Shown) > 0 || rule.HasPer() && !slices.Contains(rule.Form.Says(), rules.Said{Key: "if_none", Text: "absent"})
 }
 
 // examples is how many of the written populations are those of examples.

@@ -111,8 +111,13 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 				})
 				continue
 			}
+			adder, adds := r.Form.(rules.Adder)
 			_ = r.ForEach(m, it, func(_ string, m *rules.Match) error {
-				c, ok, err := r.Form.(rules.Adder).Contribution(m, it)
+				if !adds { // what a rule shows of its items by their order is known to the oracle
+					had[r.Name] = true
+					return nil
+				}
+				c, ok, err := adder.Contribution(m, it)
 				if ok && err == nil && displayed[r][c.Group] {
 					had[r.Name] = true
 				}

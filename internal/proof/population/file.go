@@ -52,8 +52,11 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		}
 		for _, a := range rule.Attributes {
 			f.addTemplate(a)
+			if rule.Displays() && a.From != "" {
+				f.handed = append(f.handed, [2]string{a.From, a.As})
+			}
 		}
-		if rule.Displays() {
+		if rule.Displays() && addsUp(rule.Kind) {
 			f.totals = append(f.totals, rule.Writes...)
 		}
 		if where := said["where"]; where != nil {

@@ -50,13 +50,15 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 
 // formerLine draws what the line of a rule was before.
 func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string {
-	name, kind, aggregate := ruleLine.FindStringSubmatch(line)[1], of.Word(), of.Traits().Displays != ""
+	name, kind, aggregate := ruleLine.FindStringSubmatch(line)[1], of.Word(), addsUp(of)
 	added := func(field string) string { return closing.ReplaceAllString(line, ", "+field+" }\n") }
 	switch x := r.IntN(12); {
 	case x < 2:
 		return ""
 	case x < 4:
 		return strings.Replace(line, name+":", name+"-once:", 1)
+	case x < 9 && of.Traits().Displays != "" && !aggregate:
+		return formerOrder(line, r.IntN(4))
 	case x < 5 && aggregate:
 		return total.ReplaceAllString(line, "as: $1.${2}Once")
 	case x < 6 && aggregate:
@@ -97,6 +99,26 @@ func (p *Population) otherPer(r *rand.Rand, name, kind, line string) string {
 		return closing.ReplaceAllString(line, ", per: "+inYAML(named(p.slotName(r, name)))+" }\n")
 	}
 	return otherNone(kind, line)
+}
+
+var (
+	orderWord  = regexp.MustCompile(`\{ (min|max|first|last): `)
+	orderCount = regexp.MustCompile(`(first|last): (\d)`)
+	orderField = regexp.MustCompile(`, order: [^,}]+`)
+)
+
+// formerOrder draws what the line of a rule that shows some of its items was before.
+func formerOrder(line string, n int) string {
+	other := map[string]string{"min": "max", "max": "min", "first": "last", "last": "first"}
+	switch word := orderWord.FindStringSubmatch(line)[1]; {
+	case n == 0:
+		return strings.Replace(line, "{ "+word+": ", "{ "+other[word]+": ", 1)
+	case n == 1 && orderCount.MatchString(line):
+		return orderCount.ReplaceAllString(line, "$1: 1$2")
+	case n == 2 && orderField.MatchString(line):
+		return orderField.ReplaceAllString(line, ", order: "+remark)
+	}
+	return total.ReplaceAllString(line, "as: $1.${2}Once")
 }
 
 // otherNone has the targets of a total show 0 if they did not, or not if they did.

@@ -36,6 +36,7 @@ type grammar struct {
 	adders   []string
 	element  attribute // that the rule takes of a list; without a name, if it takes none
 	each     string    // as the rule has it
+	beside   []string  // rules on which nothing else of the file depends
 }
 
 // draft draws the text of a rule file.
@@ -86,11 +87,16 @@ func (g *grammar) rule() {
 // adders are the kinds of rules that add up an amount of each source, all with the same keys.
 func adders(kinds []rules.Kind) (words []string) {
 	for _, k := range kinds {
-		if t := k.Traits(); t.Displays != "" && len(t.Expressions) == 1 {
+		if len(k.Traits().Expressions) == 1 && addsUp(k) {
 			words = append(words, k.Word())
 		}
 	}
 	return words
+}
+
+// addsUp reports whether rules of a kind add up amounts, which several rows can hold.
+func addsUp(k rules.Kind) bool {
+	return slices.ContainsFunc(k.Traits().Keys, func(key rules.Key) bool { return key.Name == "write_shards" })
 }
 
 // adderWord draws one of the adders, the first twice as often as all others together.
@@ -145,7 +151,7 @@ func (g *grammar) text(f forms) string {
 		b.WriteString(e.line(g.layout.keys, f))
 	}
 	b.WriteString("rules:\n")
-	for _, line := range g.rules {
+	for _, line := range slices.Concat(g.rules, g.beside) {
 		b.WriteString(line)
 	}
 	return b.String()

@@ -224,8 +224,12 @@ func mishaps(p *Population, items []change.Item) map[string]bool {
 				}))
 				continue
 			}
+			adder, adds := r.Form.(rules.Adder)
+			if !adds {
+				continue
+			}
 			refused(r.ForEach(&m, it, func(_ string, m *rules.Match) error {
-				c, ok, err := r.Form.(rules.Adder).Contribution(m, it)
+				c, ok, err := adder.Contribution(m, it)
 				switch {
 				case !ok:
 					had["where tells apart"] = true

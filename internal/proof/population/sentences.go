@@ -222,6 +222,7 @@ func (g *grammar) total(kind string, source, target *entity, what, suffix, by st
 		none = "if_none: absent"
 	}
 	g.add(kind, what, "as: "+target.name+"."+as.name, g.each, by, per, where, shards, none)
+	g.ordered(source, target, by, where)
 }
 
 // per = role, or the element of a list, or a variable of the source's key, or an expression, but nothing that says which target an item
