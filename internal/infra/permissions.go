@@ -27,11 +27,17 @@ func permissionsOf(set *rules.Set, o Options) permissions {
 	if o.Former != nil {
 		all = slices.Concat(all, o.Former.Rules)
 	}
+	needs := needsOf(all)
+	var actions []string
+	for _, need := range needs {
+		actions = append(actions, need.Action)
+	}
 	return decoded[permissions](render(permissionsFile, struct {
 		Options
 		Needs       []rules.Need
+		Actions     []string // of these, each once
 		PiecesLabel string
-	}{o, needsOf(all), piecesLabel}))
+	}{o, needs, slices.Compact(actions), piecesLabel}))
 }
 
 // needsOf are what rules call on the user's table beside what all rules call, each action once.

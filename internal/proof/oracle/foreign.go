@@ -51,6 +51,7 @@ func (f *foreign) compare(key change.Key) {
 	case mirror != nil && mirror.Derives():
 		f.derived(key, was, is)
 	case is == nil && f.wasDerived(key):
+	case is == nil && f.mayHaveGone(key, was):
 	case is == nil && Made(key, was) && (mirror != nil || f.wasMirror(key)):
 	case is == nil:
 		f.found = append(f.found, Difference{Key: key, Want: change.Map(was)})
@@ -59,6 +60,22 @@ func (f *foreign) compare(key change.Key) {
 	default:
 		f.attributes(key, was, is)
 	}
+}
+
+// mayHaveGone reports whether a rule deletes an item with its parent, if that is deleted. Whether it was, a Chronicle knows.
+func (f *foreign) mayHaveGone(key change.Key, was change.Item) bool {
+	for _, set := range append([]*rules.Set{f.is.set}, f.former...) {
+		m, ok := set.Identify(key, was)
+		for _, r := range set.Rules {
+			if !ok || !r.Deletes() || m.Entity != r.Target {
+				continue
+			}
+			if _, refers, err := r.ParentKey(&m, was); refers && err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // derived compares an item at the key of a derived one: what the application put there beside what rules write is as it put it, or gone.

@@ -173,7 +173,9 @@ resource "aws_iam_role_policy" "function" {
     Version = "2012-10-17"
     Statement = [
       # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
-      # DeleteItem takes mirror items away whose source is gone.
+      # ConditionCheckItem lets a delete rule check that a parent is gone. DeleteItem deletes the children of
+      # deleted parents, as delete rules ask for. DeleteItem takes mirror items away whose source is gone.
+      # Query finds the children of delete rules that lie in their parent's collection.
       {
         Sid    = "Table"
         Effect = "Allow"
@@ -184,6 +186,7 @@ resource "aws_iam_role_policy" "function" {
           "dynamodb:PartiQLUpdate",
           "dynamodb:ConditionCheckItem",
           "dynamodb:DeleteItem",
+          "dynamodb:Query",
         ]
         Resource = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table/blog"
       },

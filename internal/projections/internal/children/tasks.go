@@ -91,7 +91,7 @@ func (w Run) writePages(ctx context.Context, span Span, do write, t state.Task, 
 	uncut := !w.isLarge(t) // otherwise cut has left fewer children than a range takes
 	defer children.close()
 	for {
-		n, end, err := w.BeginPiece(ctx, w.FanOutMax, 1)
+		n, end, err := w.BeginPiece(ctx, w.FanOutMax, unitsPerChild(t.Parent.Binding))
 		if err != nil {
 			return t, err
 		}
@@ -120,6 +120,14 @@ func (w Run) writePages(ctx context.Context, span Span, do write, t state.Task, 
 			unsaved = 0
 		}
 	}
+}
+
+// unitsPerChild is about what one child takes: a transaction takes twice as much.
+func unitsPerChild(b *plan.Binding) int {
+	if marks(b) {
+		return 2
+	}
+	return 1
 }
 
 // endFanOut ends a fan-out whose children were all looked at. It lets the position of a deleted parent
