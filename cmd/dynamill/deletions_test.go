@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,4 +129,60 @@ func (w *world) mustPrint(into any, args ...string) {
 	if err := json.Unmarshal([]byte(stdout), into); err != nil {
 		w.t.Fatalf("%v prints %s: %v", args, stdout, err)
 	}
+}
+
+// TestDeletionsOnDynamoDBLocal deletes children that lie in their post's collection, that name its key, and that know it by its slug alone. A
+// post is told by an attribute.
+func TestDeletionsOnDynamoDBLocal(t *testing.T) {
+	t.Parallel()
+	w := newEmptyWorld(t, emulator.Local(t))
+	w.useRules(`version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" }, match: { kind: post }, unique: slug }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+  Note:    { key: { pk: "USER#${userId}", sk: "NOTE#${noteId}" } }
+  Like:    { key: { pk: "USER#${userId}", sk: "LIKE#${likeId}" } }
+rules:
+  comments: { delete: Comment, with: Post }
+  notes:    { delete: Note, with: Post, by: postId }
+  likes:    { delete: Like, with: Post, by: { slug: about } }
+  written:  { count: Note, as: Post.notes, by: postId }
+`)
+	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
+	post := func(id string) change.Item {
+		it := key("POST#"+id, "METADATA")
+		it["kind"], it["slug"] = change.String("post"), change.String("slug-"+id)
+		return it
+	}
+	child := func(pk, sk, name, value string) change.Item {
+		it := key(pk, sk)
+		it[name] = change.String(value)
+		return it
+	}
+	for _, id := range []string{"p", "q"} {
+		w.put(post(id), key("POST#"+id, "COMMENT#1"), key("POST#"+id, "COMMENT#2"), child("USER#u", "NOTE#"+id, "postId", id),
+			child("USER#u", "LIKE#"+id, "about", "slug-"+id))
+	}
+	w.put(child("USER#u", "LIKE#none", "about", "no such slug"))
+	w.drain()
+	w.delete("POST#p", "METADATA")
+	w.drain()
+	w.put(child("USER#u", "LIKE#late", "about", "slug-p"), child("USER#u", "NOTE#late", "postId", "p"), key("POST#p", "COMMENT#late"))
+	w.drain()
+	draft := post("q")
+	draft["kind"] = change.String("draft")
+	w.put(draft)
+	w.drain()
+	var left []string
+	for name := range w.items() {
+		left = append(left, name)
+	}
+	slices.Sort(left)
+	want := []string{"POST#q COMMENT#1", "POST#q COMMENT#2", "POST#q METADATA", "USER#u LIKE#none", "USER#u LIKE#q", "USER#u NOTE#q"}
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
+	}
+	w.expectTrue()
+	w.expectAudit()
 }
