@@ -91,7 +91,11 @@ func (l *life) outliving(present []change.Item) {
 				slices.ContainsFunc(first.Rules, func(f *rules.Rule) bool { return f.Fingerprint == r.Fingerprint })
 		}
 	}
-	for _, d := range l.chronicle.Outliving(l.byKey(present), sure) {
+	// Where the key of a record that cannot be read does not tell that its item was a parent, nothing does.
+	told := func(r *rules.Rule) bool {
+		return l.crew.Counts[adversary.Unreadable] == 0 || !r.ByUnique && len(r.Source.Equals) == 0
+	}
+	for _, d := range l.chronicle.Outliving(l.byKey(present), func(r *rules.Rule) bool { return sure(r) && told(r) }) {
 		l.problem("outlives its parent: %v", d)
 	}
 }
