@@ -11,6 +11,7 @@ import (
 type (
 	Declaration = declared.Declaration
 	Word        = declared.Word
+	Written     = declared.Written
 	Constant    = declared.Constant
 	Traits      = declared.Traits
 	Key         = declared.Key

@@ -35,7 +35,7 @@ func Compare(old, new *Rule) []FieldChange {
 	traits, same := new.Kind.Traits(), old.Kind == new.Kind
 	if same {
 		add(traits.SourceField, old.Source.Name, new.Source.Name)
-		if !traits.WritesSource() {
+		if !traits.OneEntity() {
 			add(traits.TargetField, old.targetText(), new.targetText())
 		}
 	} else {

@@ -166,6 +166,23 @@ func (r *Rule) hasOtherForm(slot int, from check.Ref) bool {
 	return r.Source.shape.Formats[slot].Case != in
 }
 
+// TextOf returns the text of an attribute, or of a variable of the key, of an item; false if it is absent, null or empty. The error is
+// an *ItemError.
+func (e *Entity) TextOf(name string, m *Match, img change.Image) (string, bool, error) {
+	value := e.Value(name, m, img)
+	text, ok, err := e.joinText(check.Ref{Slot: -1, Attribute: name}, value)
+	if err != nil {
+		err = &ItemError{Code: "value.type", Reason: fmt.Sprintf("%s.%s is of type %s: only strings, numbers and booleans have a text", e.Name,
+			name, value.Kind())}
+	}
+	return text, ok, err
+}
+
+// IDOf returns what an item's own key holds where the keys of its children's parents have what `by` says: of a rule AlongItself.
+func (r *Rule) IDOf(m *Match) string {
+	return m.vars[slices.Index(r.Source.shape.Variables, r.By[0].Theirs)]
+}
+
 // ParentTexts returns the texts of the attributes by which a child of this key refers to a parent. It reports false if the
 // keys do not say that the child can.
 func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {

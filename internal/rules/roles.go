@@ -69,6 +69,13 @@ type Giver interface {
 	Given(parent change.Image) []change.Value
 }
 
+// Nester is the Form of a rule AlongItself, which writes on each item what the items on its way to the root give together.
+type Nester interface {
+	// Nested are the attribute that the rule reads of each item, and the two that it writes: what it makes of those texts, and of the
+	// items' ids. What the rule does not write is "".
+	Nested() (name, path, lineage string)
+}
+
 // Setter is the Form of a rule that writes on an item what it works out from this item alone.
 type Setter interface {
 	// Values returns a value for each of Rule.Attributes, absent where the item must not have the

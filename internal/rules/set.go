@@ -243,6 +243,9 @@ func (r *Rule) HasParent() bool { return r.Kind != nil && r.Kind.Traits().HasPar
 // WritesSource reports whether the rule writes on the items that it reads.
 func (r *Rule) WritesSource() bool { return r.Kind != nil && r.Kind.Traits().WritesSource() }
 
+// AlongItself reports whether the parents that the rule's targets name are of the targets' entity.
+func (r *Rule) AlongItself() bool { return r.HasParent() && r.Kind.Traits().AlongItself() }
+
 // Displays reports whether the rule works out from several items what its target shows.
 func (r *Rule) Displays() bool { return r.Kind != nil && r.Kind.Traits().Displays != "" }
 

@@ -40,6 +40,8 @@ type Step struct {
 	CrashAfter int `yaml:"crash_after"`
 	// RepeatEvery says which of the step's records are delivered twice: of 3, the third, the sixth and so on; of 0, none.
 	RepeatEvery int `yaml:"repeat_every"`
+	// Parked is how many items are parked for a rule when the step is done.
+	Parked int
 }
 
 // Verb is what a Write does to its item.

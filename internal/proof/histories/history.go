@@ -197,7 +197,7 @@ const (
 )
 
 var (
-	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror|delete):.*\n`)
+	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror|tree|delete):.*\n`)
 	writeShards = regexp.MustCompile(`write_shards: \d`)
 )
 

@@ -251,7 +251,7 @@ func (l *life) drifts(r *rules.Rule, before, given change.Item) bool {
 // askedOf is the parent or the group of an item under a rule.
 func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
 	if r.HasParent() {
-		parent, ok, err := r.ParentKey(m, it)
+		parent, ok, err := oracle.ParentOf(r, m, it)
 		return parent.String(), ok && err == nil
 	}
 	group, ok, err := r.GroupOf(m, it)

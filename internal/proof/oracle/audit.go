@@ -55,6 +55,7 @@ func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...
 		set: set, now: now, except: map[Exception]bool{}, rows: map[change.Key]change.Item{}, names: map[*rules.Rule]string{},
 		loaded:   map[string]*rules.Set{},
 		locators: map[string]string{}, ids: map[string]*rules.Rule{}, effects: map[change.Key]map[string]string{}, parkings: map[string]parking{},
+		unsure: map[string]bool{},
 	}
 	for _, e := range except {
 		a.except[e] = true
@@ -95,6 +96,7 @@ type audit struct {
 
 	effects  map[change.Key]map[string]string // what each item causes, by rule id or "@" and entity
 	parkings map[string]parking               // what must be parked, by id
+	unsure   map[string]bool                  // ids of items of a tree that may be parked or not: one on their way to the root is full
 
 	found []Difference
 }

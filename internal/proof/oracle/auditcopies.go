@@ -37,7 +37,7 @@ func (a *audit) copies() {
 			if m.Entity != rule.Target {
 				continue
 			}
-			parent, refers, err := rule.ParentKey(&m, item)
+			parent, refers, err := ParentOf(rule, &m, item)
 			if err != nil || !refers {
 				continue
 			}

@@ -40,7 +40,14 @@ func (a *audit) work() {
 		for _, rule := range a.set.Rules {
 			id := a.names[rule]
 			if rule.HasParent() && rule.Target == m.Entity {
-				if _, _, err := rule.ParentKey(&m, item); err != nil {
+				if _, nested := nester(rule); nested {
+					if c := a.items.deep(rule, a.items.actual, key); c.code != "" {
+						a.mustPark(parking{id, key, c.code})
+					}
+					p := parking{rule: id, item: key}
+					full := a.items.full(rule, a.items.actual)
+					a.unsure[p.id()] = full[key] || a.items.isBelow(rule, a.items.actual, key, full)
+				} else if _, _, err := rule.ParentKey(&m, item); err != nil {
 					a.mustPark(parking{id, key, code(err)})
 				}
 			} else if rule.WritesSource() && rule.Target == m.Entity {
@@ -258,7 +265,7 @@ func (a *audit) parked() {
 	}
 	for id, p := range a.parkings {
 		key := stateKey("parked", id)
-		if a.excepted(a.rows[key]) {
+		if a.excepted(a.rows[key]) || a.unsure[id] && strings.HasPrefix(p.code, "tree.") {
 			continue // what was refused came later, and tells of the same (item, rule)
 		}
 		want[key] = wanted{p.rule, change.Item{
@@ -267,7 +274,8 @@ func (a *audit) parked() {
 	}
 	a.compare("parked", want, func(_ string, row change.Item) bool {
 		c, listed := may[change.Key{Partition: row["pk"].Text(), Sort: row["sk"].Text()}]
-		return a.excepted(row) || listed && c.row["code"].Equal(row["code"])
+		unsure := a.unsure[row["id"].Text()] && strings.HasPrefix(row["code"].Text(), "tree.")
+		return a.excepted(row) || unsure || listed && c.row["code"].Equal(row["code"])
 	})
 }
 

@@ -33,7 +33,7 @@ var rowForms = []form{
 	{"parent/", "position", nil, []string{"a", "changes", "deleted", "ttl"}}, // one of the first two: see positions
 	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "values:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
-	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position"}},
+	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position", "with"}},
 	{"missing", "", []string{"entity", "sources", "targets", "examples", "about", "all", "whole", "at", "by"},
 		[]string{"unique", "otherMissing", "otherExists"}},
 	{"budget", "", []string{"perSecond", "spending", "waits", "at", "ttl"}, nil},

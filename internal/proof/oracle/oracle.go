@@ -162,6 +162,9 @@ func sortedKeys(items map[change.Key]change.Item) []change.Key {
 
 // derive returns every attribute that the rule owns, with its value.
 func (t *table) derive(rule *rules.Rule) []cell {
+	if n, ok := nester(rule); ok {
+		return t.nested(rule, n)
+	}
 	switch {
 	case rule.Deletes(): // the chronicle judges it
 		return nil

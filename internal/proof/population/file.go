@@ -45,7 +45,11 @@ func readFile(src string, set *rules.Set) (*file, error) {
 		f.joined = append(f.joined, f.pairsOf(rule, said["by"])...)
 		f.handed = append(f.handed, pairs(said["attributes"])...)
 		f.lists = append(f.lists, pairs(said["each"])...)
-		if rule.HasParent() {
+		if nester, ok := rule.Form.(rules.Nester); ok {
+			if _, _, lineage := nester.Nested(); lineage != "" {
+				f.lists = append(f.lists, [2]string{lineage, rule.By[0].Theirs})
+			}
+		} else if rule.HasParent() {
 			for _, a := range rule.Attributes {
 				f.handed = append(f.handed, [2]string{a.From, a.As})
 			}

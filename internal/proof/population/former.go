@@ -25,6 +25,8 @@ var (
 	firstPair   = regexp.MustCompile(`\[[^,\[\]]+, `)
 	asPair      = regexp.MustCompile(` as (\w+)`)
 	ownText     = regexp.MustCompile(`\{ set: \{ (\w+): '`) // of a rule that works attributes out
+	treeLineage = regexp.MustCompile(`, lineage: \w+`)
+	treePath    = regexp.MustCompile(`, path: (\w+) as (\w+)`)
 	closing     = regexp.MustCompile(` \}\n$`)
 )
 
@@ -48,6 +50,17 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 	return "", false
 }
 
+// formerTree is what the line of a tree was before.
+func formerTree(x int, line string) string {
+	switch {
+	case x < 7 && treeLineage.MatchString(line):
+		return treeLineage.ReplaceAllString(line, "")
+	case x < 10 && treePath.MatchString(line):
+		return treePath.ReplaceAllString(line, ", path: $1 as ${2}Once")
+	}
+	return line
+}
+
 // formerLine draws what the line of a rule was before.
 func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string {
 	name, kind, aggregate := ruleLine.FindStringSubmatch(line)[1], of.Word(), addsUp(of)
@@ -59,6 +72,8 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 		return strings.Replace(line, name+":", name+"-once:", 1)
 	case x < 9 && of.Traits().Displays != "" && !aggregate:
 		return formerOrder(line, r.IntN(4))
+	case kind == "tree":
+		return formerTree(x, line)
 	case x < 5 && aggregate:
 		return total.ReplaceAllString(line, "as: $1.${2}Once")
 	case x < 6 && aggregate:

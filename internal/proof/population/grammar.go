@@ -15,12 +15,14 @@ const (
 	entitiesMax        = 6
 	triesMax           = 30 // of one rule: not every sentence fits every pair of entities
 	ownMax             = 2  // rules beyond rulesMax that read and write one entity
+	nestMax            = 4  // rules beyond these, of a tree and what follows it
+	nestPercent        = 25 // of the files have a tree
 	ownPercent         = 7  // so often in a hundred, a rule that reads and writes one entity stands before another rule
 )
 
 // grammar draws one rule file, from the left to the right:
 //
-//	file   = table noun noun branch { branch } [ twins ] rule { rule }
+//	file   = table noun noun branch { branch } [ twins ] rule { rule } [ nest ]
 //	branch = part | edge
 //	rule   = copy | mirror | derive | count | adder | own
 //
@@ -64,6 +66,7 @@ func draft(r *rand.Rand, kinds []rules.Kind) string {
 		}
 		g.rule()
 	}
+	g.nest()
 	return g.String()
 }
 

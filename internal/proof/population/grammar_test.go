@@ -47,7 +47,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 		if n := len(p.Set.Entities); n < 3 || n > entitiesMax {
 			t.Errorf("draft %d has %d entities", seed, n)
 		}
-		if n := len(p.Set.Rules) - strings.Count(p.File, "-beside-"); n < rulesMin || n > rulesMax+ownMax {
+		if n := len(p.Set.Rules) - strings.Count(p.File, "-beside-"); n < rulesMin || n > rulesMax+ownMax+nestMax {
 			t.Errorf("draft %d has %d rules", seed, n)
 		}
 		for what, yes := range traits(p) {
@@ -62,7 +62,7 @@ func TestDraftsAreOfAllKinds(t *testing.T) {
 	t.Logf("%d different, %.1f rules and %.1f entities on average", len(different), float64(ruleTotal)/drafts, float64(entityTotal)/drafts)
 	for what, percent := range map[string]int{
 		"each": 30, "each in a mirror": 15, "each in an aggregate": 15, "each of a derived list": 2, "each of a derived entity": 2,
-		"copy": 40, "mirror": 40, "count": 40, "sum": 40, "average": 15, "set": 25, "set in a chain": 10,
+		"tree": 10, "tree without a path": 1, "tree without ids": 1, "copy": 40, "mirror": 40, "count": 40, "sum": 40, "average": 15, "set": 25, "set in a chain": 10,
 		"chain": 30, "long chain": 10, "copy of a mirror item": 5, "copy of a copy": 5, "copy of an aggregate": 5,
 		"aggregate of mirror items": 10, "join by a derived value": 5,
 		"write shards": 20, "where": 40, "if_missing": 20, "by unique": 15, "contested mirror": 20, "rest": 3,
@@ -153,6 +153,11 @@ func traits(p *Population) map[string]bool {
 			mark("join by an expression", by.Expression)
 			mark("join by a bare name", by.Bare && by.Theirs != theirs.entity.Unique && !theirs.hasVariable(by.Theirs))
 			mark("by unique beside a whole key", r.ByUnique && p.kinds[r.Source.Index].hasVariable(r.Target.Unique))
+		}
+		if nester, ok := r.Form.(rules.Nester); ok {
+			_, path, lineage := nester.Nested()
+			mark("tree without a path", path == "")
+			mark("tree without ids", lineage == "")
 		}
 		mark("to itself", r.Source == r.Target)
 		mark("contested mirror", r.MakesItems() && !r.Injective)

@@ -172,10 +172,10 @@ resource "aws_iam_role_policy" "function" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
-      # ConditionCheckItem lets a delete rule check that a parent is gone. DeleteItem deletes the children of
-      # deleted parents, as delete rules ask for. DeleteItem takes mirror items away whose source is gone.
-      # Query finds the children of delete rules that lie in their parent's collection.
+      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy, set and tree
+      # rules. ConditionCheckItem lets a delete rule check that a parent is gone. DeleteItem deletes the
+      # children of deleted parents, as delete rules ask for. DeleteItem takes mirror items away whose source
+      # is gone. Query finds the children of delete rules that lie in their parent's collection.
       {
         Sid    = "Table"
         Effect = "Allow"

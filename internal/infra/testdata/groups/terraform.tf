@@ -172,8 +172,8 @@ resource "aws_iam_role_policy" "function" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
-      # DeleteItem takes mirror items away whose source is gone.
+      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy, set and tree
+      # rules. DeleteItem takes mirror items away whose source is gone.
       {
         Sid    = "Table"
         Effect = "Allow"

@@ -172,8 +172,8 @@ resource "aws_iam_role_policy" "function" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
-      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy and set rules.
-      # Query finds the children of copy rules that lie in their parent's collection.
+      # What the rules read and write in your table. ConditionCheckItem is for mirror, copy, set and tree
+      # rules. Query finds the children of copy rules that lie in their parent's collection.
       {
         Sid    = "Table"
         Effect = "Allow"

@@ -18,22 +18,27 @@ import (
 type Evidence struct {
 	*Table
 	Sums
-	Rows  map[table.Key]table.Row
-	Items map[change.Key]change.Item
-	More  map[string]any // what procedures have read beside, by drift.Suspect.ID
+	Rows   map[table.Key]table.Row
+	Items  map[change.Key]change.Item
+	More   map[string]any      // what procedures have read beside, by drift.Suspect.ID
+	looked map[change.Key]bool // items that were read, there or not
 }
 
 // NewEvidence is evidence before anything is read.
 func (t *Table) NewEvidence() *Evidence {
-	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}, More: map[string]any{}}
+	return &Evidence{Table: t, Rows: map[table.Key]table.Row{}, Items: map[change.Key]change.Item{}, More: map[string]any{},
+		looked: map[change.Key]bool{}}
 }
 
-// stepsMax is how many steps a procedure reads rows in, or items.
-const stepsMax = 2
+// Looked reports whether an item was read, be it there or not.
+func (e *Evidence) Looked(item change.Key) bool { return e.looked[item] }
+
+// rowStepsMax is how many steps a procedure reads rows in.
+const rowStepsMax = 2
 
 // readRows reads the rows of suspects.
 func (e *Evidence) readRows(ctx context.Context, suspects []drift.Suspect) error {
-	for step := range stepsMax {
+	for step := range rowStepsMax {
 		if err := e.fetchRows(ctx, keysOf(e, suspects, step, func(p *Procedure) []Keys[table.Key] { return p.Rows })); err != nil {
 			return err
 		}
@@ -52,13 +57,16 @@ func (e *Evidence) read(ctx context.Context, suspects []drift.Suspect) ([]drift.
 			}
 		}
 	}
-	for step := range stepsMax {
+	for step := 0; ; step++ {
 		items := keysOf(e, suspects, step, func(p *Procedure) []Keys[change.Key] {
 			if len(p.Items) == 0 {
 				return []Keys[change.Key]{OwnItem}
 			}
 			return p.Items
 		})
+		if len(items) == 0 && step > 0 { // a step without keys ends the reading
+			break
+		}
 		if err := e.fetchItems(ctx, items); err != nil {
 			return nil, err
 		}
@@ -95,6 +103,9 @@ func (e *Evidence) fetchRows(ctx context.Context, keys []table.Key) error {
 func (e *Evidence) fetchItems(ctx context.Context, keys []change.Key) error {
 	found, err := e.Tables.ReadItems(ctx, "reading suspects", keys)
 	maps.Copy(e.Items, found)
+	for _, key := range keys {
+		e.looked[key] = true
+	}
 	return err
 }
 

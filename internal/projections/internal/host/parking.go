@@ -54,7 +54,8 @@ func (h *Host) ParkUnread(ctx context.Context, id plan.ItemRule, position change
 			return table.Lost, err
 		}
 		why, code := bad(table.Image(items[id.Key])), table.TextOf(rows[parked]["code"])
-		if why == nil && (code == "" || audit.ParkingStays(code)) {
+		parker, parks := id.Family.(Parker)
+		if why == nil && (code == "" || audit.ParkingStays(code) || parks && parker.Parks(code)) {
 			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
 		}
 		c := table.NewExpression()

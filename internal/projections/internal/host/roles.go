@@ -92,6 +92,12 @@ func MakerOf(r *rules.Rule) Maker {
 	return m
 }
 
+// Parker is a kind of rule that parks items not only because it cannot read them.
+type Parker interface {
+	// Parks reports whether the kind parks items under a code for a reason that an item alone does not show.
+	Parks(code string) bool
+}
+
 // Postponer is a kind of rule that leaves the rest of large work as tasks in the state table.
 type Postponer interface {
 	// WorkPiece works off the next piece of a task, and tells of it once it is done. It returns

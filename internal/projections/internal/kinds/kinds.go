@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/deletions"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/ordered"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/trees"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -26,6 +27,7 @@ var All = []rules.Kind{
 	ordered.First,
 	ordered.Last,
 	computed.Set,
+	trees.Tree,
 	rules.Planned("derive"),
 	deletions.Delete,
 }

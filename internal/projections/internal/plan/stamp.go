@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -21,14 +22,19 @@ func Foreign(b *Binding, context string, old, new change.Image) bool {
 		return true
 	}
 	now, ok := stamp.Read(new.Lookup(b.Stamp), context)
-	if !ok || now.Digest != DigestOf(b, new) {
+	if !ok || !tells(b, now, new) {
 		return true
 	}
 	before, ok := stamp.Read(old.Lookup(b.Stamp), context)
 	if ok && now == before { // our correction of what another program wrote under our stamp
-		return before.Digest == DigestOf(b, old)
+		return tells(b, before, old)
 	}
 	return ok && now.Version <= before.Version
+}
+
+// tells reports whether a stamp digests what the rule's attributes on an item hold. A mark may stand behind.
+func tells(b *Binding, s stamp.Stamp, img change.Image) bool {
+	return strings.HasPrefix(s.Digest, DigestOf(b, img))
 }
 
 // Stamped reports whether an image carries the rule's stamp in this context.

@@ -73,6 +73,20 @@ func Digest(values []change.Value) string {
 	return text.String()
 }
 
+// markDigits is the length of a mark.
+const markDigits = 2
+
+// Mark is a number from 0 to 4095 behind the digest of a stamp: what a rule tells of the item beside its values.
+func Mark(n int) string {
+	return string(appendDigits(make([]byte, 0, markDigits), uint64(n), markDigits)) //nolint:gosec // it is not negative
+}
+
+// ReadMark reads what Mark wrote.
+func ReadMark(text string) (int, bool) {
+	n, ok := readDigits(text)
+	return int(n), ok && len(text) == markDigits //nolint:gosec // of two digits
+}
+
 // DigitsOfEach is the length of the digest of each of several values: 48 bits of all together, unless the digest of
 // one would be shorter than 18 bits.
 func DigitsOfEach(values int) int { return max(DigestDigits/max(values, 1), 3) } // a mirror rule may write no attribute

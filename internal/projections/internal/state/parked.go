@@ -2,8 +2,11 @@ package state
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -22,9 +25,10 @@ type Parked struct {
 	Reason   string
 	Position change.Position // zero if no record caused it
 	At       time.Time
-	Raw      string // of a record that could not be read
-	Value    string // of a contested unique value
-	Parking  string // tells a later parking from the one that a retry is about
+	Raw      string   // of a record that could not be read
+	Value    string   // of a contested unique value
+	Parking  string   // tells a later parking from the one that a retry is about
+	With     []string // items that were parked together with this one, itself among them; sorted
 }
 
 // Row encodes the record.
@@ -39,6 +43,9 @@ func (p Parked) Row() table.Row {
 	}
 	if p.Rule == "" {
 		r["raw"] = table.Text(p.Raw)
+	}
+	if len(p.With) > 0 {
+		r["with"] = &ddb.AttributeValueMemberSS{Value: p.With}
 	}
 	if !p.Position.IsZero() {
 		r["position"] = table.Text(p.Position.String())
@@ -55,6 +62,9 @@ func ReadParked(r table.Row) Parked {
 	}
 	p.Position, _ = change.ParsePosition(table.TextOf(r["position"]))
 	p.At, _ = time.Parse(time.RFC3339, table.TextOf(r["parkedAt"]))
+	if with, ok := r["with"].(*ddb.AttributeValueMemberSS); ok {
+		p.With = slices.Sorted(slices.Values(with.Value))
+	}
 	return p
 }
 

@@ -47,6 +47,31 @@ func (c *checker) join(r *Rule) {
 		c.unfilled(r, theirs, ours, missing)
 	}
 	c.eachMakesItems(r)
+	if r.traits.AlongItself() && known {
+		c.alongItself(r, theirs)
+	}
+}
+
+// alongItself reports a `by` that does not say, by one attribute, to which other item of its own entity an item refers. All other
+// variables are the same in the keys of both.
+func (c *checker) alongItself(r *Rule, e *Entity) {
+	own, other := 0, 0
+	for slot, from := range r.Join.Fill {
+		if from.IsVariable() && from.Slot == slot {
+			own++
+		} else if !from.IsVariable() && !from.IsNowhere() {
+			other++
+		}
+	}
+	if other == 1 && own == len(r.Join.Fill)-1 && len(r.Decl.By) == 1 || len(e.Shape.Variables) == 0 {
+		return
+	}
+	last, at := e.Shape.Variables[len(e.Shape.Variables)-1], r.Decl.At
+	if r.Decl.HasBy {
+		at = r.Decl.PlaceOf("by")
+	}
+	c.Add(at, "rule.by", "name the variable of the key, and the attribute that holds it of the parent: `by: { "+last+": parentId }`",
+		"`by` must say in one attribute which other %s is the parent of one", e.Decl.Name.Text)
 }
 
 // joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known. A child

@@ -16,7 +16,7 @@ import (
 func (c *checker) rule(decl *declared.Declaration) *Rule {
 	r := &Rule{Decl: decl, traits: decl.Kind.Traits(), Per: nowhere}
 	r.Source = c.find(decl.Source)
-	if r.Target = r.Source; !r.traits.WritesSource() {
+	if r.Target = r.Source; !r.traits.OneEntity() {
 		r.Target = c.find(decl.Target)
 	}
 	r.Where = c.expression(decl.Where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)

@@ -120,12 +120,23 @@ func (d *Declaration) IsEmpty(key string) bool {
 	return n != nil && (n.Kind == document.MappingNode || n.Kind == document.ListNode) && len(n.Fields)+len(n.Items) == 0
 }
 
+// HasKey reports whether the rule has the key, whatever it holds.
+func (d *Declaration) HasKey(key string) bool { return d.values[key] != nil }
+
 // Constants reads a mapping from attributes to constants.
 func (d *Declaration) Constants(key string) []Constant {
 	if n := d.values[key]; n != nil {
 		return d.parser.constants(n, key, true)
 	}
 	return nil
+}
+
+// Attribute reads the name of one attribute; not given where the file does not say it.
+func (d *Declaration) Attribute(key string) Word {
+	if n := d.values[key]; n != nil {
+		return d.parser.name(d.parser.word(n, key))
+	}
+	return Word{}
 }
 
 // Whole reads a whole number from 1 to most. It is 1 where the file does not say it.

@@ -29,7 +29,7 @@ type Traits struct {
 	Expressions []Expression // beside `where`
 
 	SourceField     string // names the entity that a rule reads; required
-	TargetField     string // names the entity that a rule writes; required; SourceField, if a rule writes on the items that it reads
+	TargetField     string // names the entity that a rule writes; required; SourceField, if a rule reads and writes items of one entity
 	AttributesField string // lists the attributes that a rule hands on; "" if it hands none on
 
 	// ListsTo is set if attributes can stand under the kind's word, in the place of a number: a rule takes them from one item. It names
@@ -121,8 +121,14 @@ func (l Kinds) hasKey(name string) bool {
 	return slices.ContainsFunc(l, func(k Kind) bool { return k.Traits().hasKey(name) })
 }
 
+// OneEntity reports whether a rule reads and writes items of one entity, which the file names once.
+func (t *Traits) OneEntity() bool { return t.SourceField == t.TargetField }
+
 // WritesSource reports whether a rule writes on the items that it reads.
-func (t *Traits) WritesSource() bool { return t.SourceField == t.TargetField }
+func (t *Traits) WritesSource() bool { return t.OneEntity() && !t.HasParent }
+
+// AlongItself reports whether the children that name a parent are of the parent's entity.
+func (t *Traits) AlongItself() bool { return t.OneEntity() && t.HasParent }
 
 func (t *Traits) hasKey(name string) bool {
 	return slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == name })

@@ -56,7 +56,7 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		return nil
 	}
 	d.Source = p.word(d.values[traits.SourceField], traits.SourceField)
-	if d.Target = d.Source; !traits.WritesSource() {
+	if d.Target = d.Source; !traits.OneEntity() {
 		field := d.TargetField()
 		d.Target = p.word(d.values[field], field)
 	}

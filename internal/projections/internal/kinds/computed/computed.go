@@ -130,5 +130,5 @@ func (f *Form) Replays() string {
 
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need {
-	return []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy and set rules."}}
+	return []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy, set and tree rules."}}
 }

@@ -125,7 +125,7 @@ func (f *Form) Replays() string {
 
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need {
-	all := []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy and set rules."}}
+	all := []rules.Need{{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy, set and tree rules."}}
 	if f.rule.Collection {
 		all = append(all, rules.Need{Action: "dynamodb:Query",
 			Why: "Query finds the children of copy rules that lie in their parent's collection."})

@@ -116,7 +116,7 @@ func (f *Form) Replays() string {
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need {
 	return []rules.Need{
-		{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy and set rules."},
+		{Action: "dynamodb:ConditionCheckItem", Why: "ConditionCheckItem is for mirror, copy, set and tree rules."},
 		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes mirror items away whose source is gone."},
 	}
 }

@@ -1,0 +1,226 @@
+package trees
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+// The items of a cycle are parked together, by one transaction that checks that each of them still refers to the next; each row names
+// all of them. So a group of rows tells of a cycle that was there. A cycle ends when one of its items refers elsewhere: the record of
+// that item finds its row, and clears the whole group, by one transaction that checks how the item refers by now. What the items show
+// plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
+
+// The codes under which items are parked.
+const (
+	codeCycle   = "tree.cycle"
+	codeTooDeep = "tree.too_deep"
+)
+
+// Parks implements host.Parker.
+func (kind) Parks(code string) bool { return code == codeCycle || code == codeTooDeep }
+
+const (
+	// cycleMax is how many items of one cycle are parked: a transaction has at most 100 parts, two for each of them.
+	cycleMax = 49
+	// walkMax is how many items a worker looks at to find out whether one is in a cycle.
+	walkMax = 4 * levelsMax
+)
+
+// member is an item on the way from another one to its root, as it was read.
+type member struct {
+	key  change.Key
+	item change.Item
+}
+
+// cycleOf walks from an item to its parent, and on, until it comes to the item again; nil if it does not. It stops at an item that shows
+// something: if that is in the cycle, a worker is about to take it off, and looks again.
+func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item) ([]member, error) {
+	seen := map[change.Key]bool{}
+	var chain []member
+	for at := (member{id.Key, item}); len(chain) < walkMax; {
+		l := children.LinkOf(w.Planner, id.Binding, at.key, table.Image(at.item))
+		v := viewOf(w.Planner, id.Binding, at.key, table.Image(at.item))
+		if !l.Refers || len(chain) > 0 && v.known && v.depth != none {
+			return nil, nil
+		}
+		chain, seen[at.key] = append(chain, at), true
+		if l.Parent == id.Key {
+			return chain, nil
+		}
+		if seen[l.Parent] {
+			return nil, nil // a cycle above
+		}
+		items, err := w.Tables.ReadItems(ctx, "reading "+l.Parent.String(), []change.Key{l.Parent})
+		if err != nil {
+			return nil, err
+		}
+		at = member{l.Parent, items[l.Parent]}
+	}
+	return nil, nil
+}
+
+// examine parks the cycle that an item is in, or clears the one that it was in. anew parks a cycle again that is parked.
+func (w run) examine(ctx context.Context, id plan.ItemRule, anew bool) error {
+	return table.Contend(ctx, "looking for a cycle of "+id.Key.String(), func() (table.Round, error) {
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key},
+			[]table.Key{parkedKey(id)})
+		if err != nil {
+			return table.Lost, err
+		}
+		cycle, err := w.cycleOf(ctx, id, items[id.Key])
+		row := rows[parkedKey(id)]
+		switch {
+		case err != nil:
+			return table.Lost, err
+		case len(cycle) > 0 && len(cycle) <= cycleMax:
+			again := anew
+			anew = false
+			return w.parkCycle(ctx, id.Binding, cycle, again)
+		case table.TextOf(row["code"]) == codeCycle:
+			return w.clearCycle(ctx, member{id.Key, items[id.Key]}, id.Binding, row)
+		}
+		return table.Finished, nil
+	})
+}
+
+// parkCycle parks the items of a cycle, unless they are parked as such. Another cycle in which one of them was is cleared first.
+func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, anew bool) (table.Round, error) {
+	keys, texts := make([]table.Key, len(cycle)), make([]string, len(cycle))
+	for i, m := range cycle {
+		keys[i], texts[i] = parkedKey(plan.ItemRule{Binding: b, Key: m.key}), m.key.String()
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked of a cycle", keys)
+	if err != nil {
+		return table.Lost, err
+	}
+	with := slices.Sorted(slices.Values(texts))
+	first := rows[keys[0]]
+	same := func(key table.Key) bool {
+		row := rows[key]
+		return table.TextOf(row["code"]) == codeCycle && table.TextOf(row["parking"]) == table.TextOf(first["parking"]) &&
+			slices.Equal(state.ReadParked(row).With, with)
+	}
+	if !anew && !slices.ContainsFunc(keys, func(key table.Key) bool { return !same(key) }) {
+		return table.Finished, nil
+	}
+	for i, m := range cycle {
+		if table.TextOf(rows[keys[i]]["code"]) == codeCycle {
+			if ended, err := w.clearCycle(ctx, m, b, rows[keys[i]]); ended == table.Lost || err != nil {
+				return ended, err
+			}
+			return table.Lost, nil // the rows are read again
+		}
+	}
+	why := &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + strings.Join(append(texts, texts[0]), " -> ") +
+		"; take one of them out of the cycle"}
+	parking, parts := state.NewID(), []ddb.TransactWriteItem(nil)
+	for i, m := range cycle {
+		row := state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
+			Parking: parking, With: with}.Row()
+		c := table.NewExpression()
+		parts = append(parts, w.Tables.PutPart(row, table.Whole(c.SameAs(rows[keys[i]], "parking")), c))
+		parts = append(parts, w.stillRefers(b, m)...)
+	}
+	if err := w.Tables.Transact(ctx, "parking a cycle of "+texts[0], []string{b.ID}, parts); err != nil {
+		return lostOr(err)
+	}
+	for _, m := range cycle {
+		w.NoteParked(ctx, b.ID, m.key, why)
+	}
+	return table.Finished, nil
+}
+
+// clearCycle clears all rows of the cycle of which a row tells, if an item that was in it refers as it did when it was read.
+func (w run) clearCycle(ctx context.Context, was member, b *plan.Binding, row table.Row) (table.Round, error) {
+	var keys []table.Key
+	for _, text := range state.ReadParked(row).With {
+		keys = append(keys, parkedKey(plan.ItemRule{Binding: b, Key: change.ParseKey(text)}))
+	}
+	own := parkedKey(plan.ItemRule{Binding: b, Key: was.key})
+	if !slices.Contains(keys, own) { // another program has written there
+		keys = []table.Key{own}
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked of a cycle", keys)
+	if err != nil {
+		return table.Lost, err
+	}
+	parts := w.stillRefers(b, was)
+	for _, key := range keys {
+		if found := rows[key]; found != nil && table.TextOf(found["parking"]) == table.TextOf(row["parking"]) {
+			c := table.NewExpression()
+			parts = append(parts, w.Tables.DeletePart(key, table.Whole(c.SameAs(found, "parking", "code")), c))
+		}
+	}
+	if len(parts) == 0 {
+		return table.Finished, nil
+	}
+	return lostOr(w.Tables.Transact(ctx, "clearing a cycle of "+was.key.String(), []string{b.ID}, parts))
+}
+
+func lostOr(err error) (table.Round, error) {
+	if table.LostRace(err) {
+		return table.Lost, nil
+	}
+	return table.Finished, err
+}
+
+// stillRefers checks that an item refers as it did when it was read.
+func (w run) stillRefers(b *plan.Binding, m member, more ...string) []ddb.TransactWriteItem {
+	names := append(slices.Clone(Of(b.Rule).reads()), more...)
+	for _, eq := range b.Rule.Target.Equals {
+		names = append(names, eq.Attribute)
+	}
+	return target.StillReads(w.Tables.Reader, plan.ItemRule{Binding: b, Key: m.key}, names, m.item)
+}
+
+// parkDeep parks an item that is marked as too deep, or clears what is parked of one that is not. anew parks it again if it is parked.
+func (w run) parkDeep(ctx context.Context, id plan.ItemRule, anew bool) error {
+	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
+		key := parkedKey(id)
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{key})
+		if err != nil {
+			return table.Lost, err
+		}
+		item, row := items[id.Key], rows[key]
+		v := viewOf(w.Planner, id.Binding, id.Key, table.Image(item))
+		deep, parked := v.known && v.depth == tooDeep, table.TextOf(row["code"]) == codeTooDeep
+		if deep == parked && !(deep && anew) {
+			return table.Finished, nil
+		}
+		if table.TextOf(row["code"]) == codeCycle { // the other rows of the cycle would be found no more
+			if cycle, err := w.cycleOf(ctx, id, item); err != nil || cycle != nil {
+				return table.Finished, err
+			}
+			ended, err := w.clearCycle(ctx, member{id.Key, item}, id.Binding, row)
+			if err == nil {
+				ended = table.Lost // the row is read again
+			}
+			return ended, err
+		}
+		c := table.NewExpression()
+		condition := table.Whole(c.SameAs(row, "parking"))
+		write := w.Tables.DeletePart(key, condition, c)
+		why := &rules.ItemError{Code: codeTooDeep, Reason: fmt.Sprintf("more than %d levels: it and what is below it show nothing", levelsMax)}
+		if deep {
+			write = w.Tables.PutPart(w.ParkedRow(id.ID, id.Key, change.Position{}, why), condition, c)
+		}
+		err = w.Tables.Transact(ctx, "updating what is parked of "+id.Key.String(), []string{id.ID},
+			append(w.stillRefers(id.Binding, member{id.Key, item}, id.Stamp), write))
+		if err == nil && deep {
+			w.NoteParked(ctx, id.ID, id.Key, why)
+		}
+		return lostOr(err)
+	})
+}

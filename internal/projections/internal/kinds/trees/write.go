@@ -1,0 +1,157 @@
+package trees
+
+import (
+	"context"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// run is the application of what tree rules ask for.
+type run struct{ *host.Run }
+
+// Apply implements host.Kind. What is parked of an item is looked at before the item is filled: a record may tell that the item left a
+// cycle.
+func (k kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
+	w, fills := run{r}, &children.Asked(pl).Fills
+	var ids []plan.ItemRule
+	var keys []table.Key
+	for _, id := range fills.Keys() {
+		if host.SameFamily(id.Rule.Kind, k) {
+			ids, keys = append(ids, id), append(keys, parkedKey(id))
+		}
+	}
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked", keys)
+	var deep []plan.ItemRule
+	for i, id := range ids {
+		f := fills.Of(id)
+		switch code := table.TextOf(rows[keys[i]]["code"]); {
+		case err != nil:
+			w.Failed(f.First, err)
+		case code == codeCycle:
+			w.Ended(ctx, f.First, id.Binding, id.Key, w.examine(ctx, id, f.Repark))
+		case code == codeTooDeep:
+			deep = append(deep, id)
+		}
+	}
+	k.Following.Apply(ctx, r, pl)
+	for _, id := range deep {
+		f := fills.Of(id)
+		w.Ended(ctx, f.First, id.Binding, id.Key, w.parkDeep(ctx, id, f.Repark))
+	}
+}
+
+// Write implements children.Family.
+func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *children.Filling) (target.Outcome, error) {
+	w := run{r}
+	m := w.Planner.MatchOf(f.Key, f.Child)
+	parent := viewOf(w.Planner, f.Binding, f.Parent, f.Given)
+	if parent.exists && !parent.known {
+		// A worker is about to write the parent, and its record comes by the children. Only in a cycle each would wait for the other.
+		cycle, err := w.cycleOf(ctx, f.ItemRule, f.Child)
+		if err != nil || cycle == nil {
+			return target.Written, err
+		}
+		parent = view{exists: true, known: true}
+	}
+	o := ownOf(f.Binding, &m, f.Child).below(f.Binding, parent)
+	if o.depth == none {
+		if err := w.examine(ctx, f.ItemRule, false); err != nil {
+			return target.Written, err
+		}
+	}
+	return w.bring(ctx, to, f, o)
+}
+
+// Unlinked implements children.Family.
+func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *children.Fill) error {
+	w, contested := run{r}, fill.Contested
+	return table.Contend(ctx, "writing "+id.Key.String(), func() (table.Round, error) {
+		items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
+		item := items[id.Key]
+		l := children.LinkOf(w.Planner, id.Binding, id.Key, table.Image(item))
+		if err != nil || !l.IsChild || l.Refers {
+			return table.Finished, err
+		}
+		m := w.Planner.MatchOf(id.Key, item)
+		f := &children.Filling{ItemRule: id, Child: item, At: stamp.VersionAt(id.Epoch, change.Position{}), Contested: contested}
+		contested = false
+		ended, err := w.bring(ctx, w.Targets, f, alone(id.Binding, l, &m, item))
+		return table.FinishedIf(ended != target.RaceLost), err
+	})
+}
+
+// bring brings an item to an outcome. It is later than what a fan-out of the parent's position wrote, and no write has the version of
+// another.
+func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o outcome) (target.Outcome, error) {
+	l := children.LinkOf(w.Planner, f.Binding, f.Key, f.Child)
+	s := stamp.Stamp{Context: contextOf(w.Planner, f.Key, l), Version: f.At.Rederived(1), Digest: o.digest(f.Binding)}
+	was := viewIn(w.Planner, f.Binding, f.Key, f.Child, l)
+	if before, ok := stamp.Read(f.Child.Lookup(f.Stamp), s.Context); ok {
+		if before.Version >= f.At && was.known && was.outcome.equal(o) {
+			return target.Written, w.parkIfDeep(ctx, f, o)
+		}
+		s.Version = max(s.Version, before.Version.NextRederived())
+	}
+	if allowed, err := w.MayHeal(ctx, f.Binding, f.Key, f.Contested); err != nil || !allowed {
+		return target.Written, err
+	}
+	t := target.On(f.Binding, "writing "+f.Key.String(), f.Key)
+	t.Stamp(s)
+	for i, v := range o.values(f.Binding) {
+		t.Put(f.Rule.Writes[i], v)
+	}
+	children.StillChild(w.Tables.Reader, t, f.Child)
+	var ended target.Outcome
+	var err error
+	if was.known && was.depth == tooDeep && o.depth != tooDeep {
+		ended, err = w.surface(ctx, f, t)
+	} else {
+		ended, _, err = to.Write(ctx, t)
+	}
+	if ended == target.Written && err == nil {
+		w.Counters.Children.Add(1)
+		err = w.parkIfDeep(ctx, f, o)
+	}
+	return ended, err
+}
+
+// surface writes an item that is too deep no more, and clears what is parked of it in the same transaction: nothing but the item tells
+// that something is.
+func (w run) surface(ctx context.Context, f *children.Filling, t *target.Write) (target.Outcome, error) {
+	key := parkedKey(f.ItemRule)
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked", []table.Key{key})
+	if err != nil {
+		return target.RaceLost, err
+	}
+	parts := []ddb.TransactWriteItem{t.InTransaction(w.Tables.Reader)}
+	if row := rows[key]; table.TextOf(row["code"]) == codeTooDeep {
+		c := table.NewExpression()
+		parts = append(parts, w.Tables.DeletePart(key, table.Whole(c.SameAs(row, "parking")), c))
+	}
+	err = w.Tables.Transact(ctx, "writing "+f.Key.String(), []string{f.ID}, parts)
+	switch {
+	case table.LostRace(err):
+		return target.RaceLost, nil
+	case table.Refusal(err) != "":
+		return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, err)
+	}
+	return target.Written, err
+}
+
+func (w run) parkIfDeep(ctx context.Context, f *children.Filling, o outcome) error {
+	if o.depth != tooDeep {
+		return nil
+	}
+	return w.parkDeep(ctx, f.ItemRule, f.Repark)
+}
+
+func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.ParkedID(id.ID, id.Key)) }
