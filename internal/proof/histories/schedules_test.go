@@ -42,7 +42,7 @@ type schedule struct {
 // and none while all are in force.
 func schedules() []schedule {
 	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
-		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), deletionSchedules())
+		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), treeSchedules(), deletionSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
