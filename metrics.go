@@ -37,6 +37,7 @@ type metricLine struct {
 	Rollups      int64
 	Children     int64 `json:"Copies"`
 	Made         int64 `json:"Mirrors"`
+	Deleted      int64
 	Parked       int64
 	Heals        int64
 	Failed       int64 // 1 if something has to come again, else 0
@@ -72,7 +73,8 @@ func (m *meter) report(requestID string, now projections.Stats, failed bool, too
 		RequestID: requestID,
 		Records:   now.Records - last.Records, Relevant: now.Relevant - last.Relevant, Unmatched: now.Unmatched - last.Unmatched,
 		Transactions: now.Transactions - last.Transactions, Writes: now.Writes - last.Writes, Rollups: now.Rollups - last.Rollups,
-		Children: now.Children - last.Children, Made: now.Made - last.Made, Parked: now.Parked - last.Parked, Heals: now.Heals - last.Heals,
+		Children: now.Children - last.Children, Made: now.Made - last.Made,
+		Deleted: now.Deleted - last.Deleted, Parked: now.Parked - last.Parked, Heals: now.Heals - last.Heals,
 		DurationMs: float64(took.Microseconds()) / 1000,
 	}
 	if failed {

@@ -60,7 +60,7 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 	delete(got, "_aws")
 	want := map[string]any{"Table": "app", "requestId": "r", "Records": 2.0, "Relevant": 1.0, "Unmatched": 0.0, "Transactions": 0.0,
 		"Writes":  0.0,
-		"Rollups": 0.0, "Copies": 0.0, "Mirrors": 0.0, "Parked": 0.0, "Heals": 2.0, "Failed": 1.0, "DurationMs": 1.5}
+		"Rollups": 0.0, "Copies": 0.0, "Mirrors": 0.0, "Deleted": 0.0, "Parked": 0.0, "Heals": 2.0, "Failed": 1.0, "DurationMs": 1.5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the second line (-want +got)\n%s", diff)
 	}

@@ -24,6 +24,7 @@ type Stats struct {
 	Rollups      int64 // display attributes written
 	Children     int64 // children written
 	Made         int64 // items that rules make, written or deleted
+	Deleted      int64 // items of the application that rules deleted with their parents
 	Parked       int64
 	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task

@@ -95,6 +95,7 @@ func (w scrape) records(s Sample) {
 	}
 	w.counter("dynamill_parked_total", "Items or records set aside because they can never succeed as they are.", s.Engine.Parked)
 	w.counter("dynamill_heals_total", "Corrections of what another program wrote over derived data.", s.Engine.Heals)
+	w.counter("dynamill_children_deleted_total", "Items of the application that rules deleted with their parents.", s.Engine.Deleted)
 	w.counter("dynamill_tasks_total", "Large fan-outs whose rest became a task.", s.Engine.Tasks)
 	w.counter("dynamill_task_pieces_total", "Pieces of tasks worked off.", s.Engine.TaskPieces)
 }

@@ -36,7 +36,7 @@ func full() Sample {
 		},
 		Engine: projections.Stats{
 			Relevant: 9, Unmatched: 1, Writes: 5, Transactions: 2, Retries: 3, Conflicts: 1, Throttles: 2, Parked: 6, Heals: 7, Tasks: 8,
-			TaskPieces: 12,
+			TaskPieces: 12, Deleted: 14,
 		},
 		Unfinished: &projections.Unfinished{Parked: map[string]int{"value.type": 2}, Tasks: 3, OldestTask: now.Add(-time.Minute)},
 		Read:       11,

@@ -142,7 +142,7 @@ func (e *Engine) Stats() Stats {
 	return Stats{
 		Records: c.Records.Load(), Relevant: c.Relevant.Load(), Unmatched: c.Unmatched.Load(),
 		Transactions: sent.Transactions.Load(), Writes: sent.Writes.Load(), Rollups: c.Rollups.Load(),
-		Children: c.Children.Load(), Made: c.Made.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
+		Children: c.Children.Load(), Made: c.Made.Load(), Deleted: c.Deleted.Load(), Parked: c.Parked.Load(), Heals: c.Heals.Load(),
 		Tasks: c.Tasks.Load(), TaskPieces: c.TaskPieces.Load(),
 		Retries: sent.Retries.Load(), Conflicts: sent.Conflicts.Load(), Throttles: sent.Throttles.Load(),
 	}

@@ -179,6 +179,7 @@ type Drained struct {
 	Rollups      int64   `json:"rollups"`
 	Children     int64   `json:"copies"`
 	Made         int64   `json:"mirrors"`
+	Deleted      int64   `json:"deleted"` // items of the application, with their parents
 	Healed       int64   `json:"healed"`
 	Parked       int     `json:"parked"`
 	Seconds      float64 `json:"seconds"`
@@ -202,7 +203,7 @@ func printDrained(ctx context.Context, w *session.Session, r *dynamill.Running, 
 		w.PrintJSON(Drained{
 			Table: w.Table, Records: now.Stream.Records, Writes: stats.Writes, Healed: stats.Heals,
 			Relevant: stats.Relevant, Unmatched: stats.Unmatched, Transactions: stats.Transactions,
-			Rollups: stats.Rollups, Children: stats.Children, Made: stats.Made,
+			Rollups: stats.Rollups, Children: stats.Children, Made: stats.Made, Deleted: stats.Deleted,
 			Parked: parked, Seconds: took.Round(time.Millisecond).Seconds(), Rules: report.WorkOf(stats, r.RuleStats()).Rules, Seen: seen.Report(),
 		})
 		return nil

@@ -43,7 +43,7 @@ func (w Run) removeMarked(ctx context.Context, family Marking, open []*childFill
 	}
 	families := plan.OrderedMap[plan.ItemRule, []*childFill]{}
 	for i, ch := range open {
-		if rows[keys[i]] != nil {
+		if state.IsMarked(rows[keys[i]]) {
 			some := families.OrPut(ch.parentID(), nil)
 			*some = append(*some, ch)
 		}

@@ -41,7 +41,7 @@ func New(h Host) Host {
 
 // Counters count what the engine does.
 type Counters struct {
-	Records, Relevant, Unmatched, Rollups, Children, Made, Parked, Heals, Tasks, TaskPieces atomic.Int64
+	Records, Relevant, Unmatched, Rollups, Children, Made, Deleted, Parked, Heals, Tasks, TaskPieces atomic.Int64
 }
 
 // Run is the application of one plan. A part that fails holds up the record that asked for it first, and every later one.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -53,6 +54,10 @@ func ParentAt(b *plan.Binding, r table.Row) stamp.Version {
 	}
 	return ""
 }
+
+// IsMarked reports whether the row of a parent says that the parent was deleted: only then do children go with it. A row without that,
+// which another program made or wrote over, deletes nothing.
+func IsMarked(r table.Row) bool { return attributes.FromTable(r["deleted"]).Bool() }
 
 // SeenAt is the version of a row of references, or of a parent with a position; "" if there is none.
 func SeenAt(b *plan.Binding, r table.Row) stamp.Version {

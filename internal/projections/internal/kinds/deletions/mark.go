@@ -147,6 +147,9 @@ func removeFirst(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.
 
 // MarkWords implements children.Marking.
 func (kind) MarkWords(b *plan.Binding, parent change.Key, mark table.Row) string {
+	if !state.IsMarked(mark) {
+		return "no deletion of " + children.NameOf(b, parent) + " is marked"
+	}
 	until := time.Unix(table.NumberOf(mark["ttl"]), 0).UTC().Format(time.RFC3339)
 	return fmt.Sprintf("%s was deleted: what refers to it is deleted, too, until %s", children.NameOf(b, parent), until)
 }

@@ -160,7 +160,9 @@ func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, s
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
 	err := w.Tables.Transact(ctx, doing, []string{parent.ID}, parts)
 	if err == nil {
-		w.Counters.Children.Add(int64(len(some)))
+		w.Counters.Deleted.Add(int64(len(some)))
+		w.Logger.InfoContext(ctx, "deleted children of a deleted parent", "rule", parent.Rule.Name,
+			"parent", children.NameOf(parent.Binding, parent.Key), "children", len(some))
 		return nil
 	}
 	var canceled *ddb.TransactionCanceledException

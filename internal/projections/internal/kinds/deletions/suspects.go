@@ -58,7 +58,7 @@ func judgeOrphan(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	f := e.Finding(sus, drift.Orphaned)
 	f.Group, f.WriteUnits = "", 2*audit.UnitsOf(e.Items[sus.Item])
 	f.Found = fmt.Sprintf("its %s %s is not there", parent.Rule.Source.Name, name)
-	if reading.Optional = mark == nil; reading.Optional {
+	if reading.Optional = !state.IsMarked(mark); reading.Optional {
 		reading.Fix.Way = drift.MendAlone
 	} else {
 		f.What, f.Found = drift.Surplus, fmt.Sprintf("its %s %s was deleted", parent.Rule.Source.Name, name)
