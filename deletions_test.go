@@ -29,8 +29,8 @@ rules:
 // likesOf is how many of the children lie elsewhere than their parent: one of so many.
 const likesOf = 10
 
-// TestLargeDeletionSurvivesThreeKills deletes a post with 10,000 children, 2,500 under the race detector, and kills the process three times.
-// All of them are gone in the end, and one that is written late. What is of another post, or of none, stays; a post that is made again
+// TestLargeDeletionSurvivesThreeKills deletes a post with 10,000 children, 2,500 under the race detector, and kills the process three
+// times. All of them are gone in the end, and one that is written late. What is of another post, or of none, stays; a post that is made again
 // keeps the children that are still there.
 func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 	children := worldsize.Of(10_000, 2_500)
@@ -41,7 +41,8 @@ func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 			if postID != "" {
 				item["postId"] = text(postID)
 			}
-			if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}); err != nil {
+			in := &dynamodb.PutItemInput{TableName: aws.String("app"), Item: item}
+			if _, err := dynamodb.NewFromConfig(cfg).PutItem(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,11 +122,11 @@ func settled(t *testing.T, p *killable) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now := p.running.Status().Read; left.Tasks == 0 && now == read {
+		now := p.running.Status().Read
+		if left.Tasks == 0 && now == read {
 			return
-		} else {
-			read = now
 		}
+		read = now
 	}
 }
 

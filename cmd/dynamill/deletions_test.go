@@ -131,8 +131,8 @@ func (w *world) mustPrint(into any, args ...string) {
 	}
 }
 
-// TestDeletionsOnDynamoDBLocal deletes children that lie in their post's collection, that name its key, and that know it by its slug alone. A
-// post is told by an attribute.
+// TestDeletionsOnDynamoDBLocal deletes children that lie in their post's collection, that name its key, and that know it by its
+// slug alone. A post is told by an attribute.
 func TestDeletionsOnDynamoDBLocal(t *testing.T) {
 	t.Parallel()
 	w := newEmptyWorld(t, emulator.Local(t))

@@ -36,21 +36,23 @@ func TestChronicleJudgesDeletions(t *testing.T) {
 		before, after change.Item
 		unstreamed    bool
 	}
+	comes, goes := step{nil, post, false}, step{post, nil, false}
+	type outcome struct{ comment, like, commentGone, likeGone bool } // it may be deleted, and must be gone
+	both := outcome{true, true, true, true}
 	for name, c := range map[string]struct {
-		steps           []step
-		there           []change.Item // beside comment and like
-		comment, like   bool          // it may be deleted
-		mustGo, mustGo2 bool          // the comment, the like
+		steps []step
+		there []change.Item // beside comment and like
+		want  outcome
 	}{
 		"nothing happened":           {},
-		"the post is there":          {steps: []step{{nil, post, false}}, there: []change.Item{post}},
-		"it is deleted":              {steps: []step{{nil, post, false}, {post, nil, false}}, comment: true, like: true, mustGo: true, mustGo2: true},
-		"no stream tells of it":      {steps: []step{{nil, post, false}, {post, nil, true}}, comment: true, like: true},
-		"it is made again":           {steps: []step{{nil, post, false}, {post, nil, false}, {nil, post, false}}, there: []change.Item{post}},
-		"it becomes a draft":         {steps: []step{{nil, post, false}, {post, draft, false}}, there: []change.Item{draft}},
-		"a draft of it is deleted":   {steps: []step{{nil, post, false}, {post, draft, false}, {draft, nil, false}}},
-		"it is deleted and a draft":  {steps: []step{{nil, post, false}, {post, nil, false}, {nil, draft, false}}, there: []change.Item{draft}, comment: true, like: true, mustGo: true, mustGo2: true},
-		"another one takes its slug": {steps: []step{{nil, post, false}, {nil, other, false}, {post, nil, false}}, there: []change.Item{other}, comment: true, mustGo: true},
+		"the post is there":          {steps: []step{comes}, there: []change.Item{post}},
+		"it is deleted":              {steps: []step{comes, goes}, want: both},
+		"no stream tells of it":      {steps: []step{comes, {post, nil, true}}, want: outcome{comment: true, like: true}},
+		"it is made again":           {steps: []step{comes, goes, comes}, there: []change.Item{post}},
+		"it becomes a draft":         {steps: []step{comes, {post, draft, false}}, there: []change.Item{draft}},
+		"a draft of it is deleted":   {steps: []step{comes, {post, draft, false}, {draft, nil, false}}},
+		"it is deleted and a draft":  {steps: []step{comes, goes, {nil, draft, false}}, there: []change.Item{draft}, want: both},
+		"another one takes its slug": {[]step{comes, {nil, other, false}, goes}, []change.Item{other}, outcome{true, false, true, false}},
 	} {
 		set := compile(t, chronicledRules)
 		h := NewChronicle([2]change.Kind{change.KindString, change.KindString}, set)
@@ -66,7 +68,7 @@ func TestChronicleJudgesDeletions(t *testing.T) {
 			items[keyOf(it)] = it
 		}
 		known := func(*rules.Rule, string, change.Key) bool { return true }
-		for it, want := range map[*change.Item]bool{&comment: c.comment, &like: c.like} {
+		for it, want := range map[*change.Item]bool{&comment: c.want.comment, &like: c.want.like} {
 			if why := h.MayDelete(keyOf(*it), *it, items, known); (why == "") != want {
 				t.Errorf("%s: %s may go: %t (%s)", name, keyOf(*it), why == "", why)
 			}
@@ -75,7 +77,7 @@ func TestChronicleJudgesDeletions(t *testing.T) {
 		for _, d := range h.Outliving(items, func(*rules.Rule) bool { return true }) {
 			left[d.Key] = true
 		}
-		if left[keyOf(comment)] != c.mustGo || left[keyOf(like)] != c.mustGo2 {
+		if left[keyOf(comment)] != c.want.commentGone || left[keyOf(like)] != c.want.likeGone {
 			t.Errorf("%s: must be gone: %v", name, left)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // removedAtOnce is how many children one transaction deletes. They share the check that their parent is gone.
 const removedAtOnce = 50
 
-// absence are the checks, at most one, that a parent of some children is not there. A key under which the table can hold no item needs none,
-// nor does one under which a child stands.
+// absence are the checks, at most one, that a parent of some children is not there. A key under which the table can hold no item
+// needs none, nor does one under which a child stands.
 func absence(rd *table.Reader, parent plan.ItemRule, some []change.Key) []ddb.TransactWriteItem {
 	if !parent.Rule.ByUnique && (!rd.CanExist(parent.Key) || slices.Contains(some, parent.Key)) {
 		return nil
