@@ -30,8 +30,8 @@ rules:
 const likesOf = 10
 
 // TestLargeDeletionSurvivesThreeKills deletes a post with 10,000 children, 2,500 under the race detector, and kills the process three
-// times. All of them are gone in the end, and one that is written late. What is of another post, or of none, stays; a post that is made again
-// keeps the children that are still there.
+// times. All of them are gone in the end, and one that is written late. What is of another post, or of none, stays. A post that is
+// made again keeps the children that are still there.
 func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 	children := worldsize.Of(10_000, 2_500)
 	synctest.Test(t, func(t *testing.T) {
