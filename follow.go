@@ -135,7 +135,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 	defer func() { _ = creating.Wait() }() // if it failed, checkLeases tries again
 	cfg := projections.Config{
 		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.set, Logger: f.Logger, Worker: f.Worker,
-		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget,
+		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget, DisplayEvery: displayEvery,
 		Creating: func() {
 			creating.Go(func() error {
 				_, err := f.leases.Load(ctx)

@@ -50,10 +50,11 @@ type Config struct {
 	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
-	TaskKept     func() // is called whenever this engine has left a task, and must not block; default: nothing
-	Creating     func() // called while DynamoDB makes the state table; default: nothing
-	HealsMax     int    // corrections of one rule's attributes on one item in ten minutes; default 300
-	BatchMin     int    // so many writes of targets that wait at the same time go out in batches; default 5
+	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
+	DisplayEvery time.Duration // a display that many records change is written no more often; WorkTasks writes the last state; default: as they come
+	Creating     func()        // called while DynamoDB makes the state table; default: nothing
+	HealsMax     int           // corrections of one rule's attributes on one item in ten minutes; default 300
+	BatchMin     int           // so many writes of targets that wait at the same time go out in batches; default 5
 
 	// Now is the wall clock, default time.Now. It is asked for times to live, for
 	// the ten minutes of HealsMax, for how long a worker holds a task, and for what is printed; nothing that must be
@@ -119,6 +120,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	e.connect(ts, host.New(host.Host{
 		Process: process, Planner: e.planner, Missing: sightings.NewMissing(e.planner.Bindings), Logger: cfg.Logger, Now: cfg.Now,
 		HealsMax: int64(cfg.HealsMax), FanOutMax: cfg.FanOutMax, RangesMin: cfg.RangesMin, TaskKept: cfg.TaskKept,
+		DisplayEvery: cfg.DisplayEvery,
 	}))
 	e.seen = sightings.New(ts, e.planner, e.host.Missing, cfg.Now, process)
 	return e, nil

@@ -157,7 +157,7 @@ func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, er
 }
 
 func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
-	tasks, err := rd.readTasks(ctx)
+	tasks, _, err := rd.readTasks(ctx)
 	found := make([]InspectedTask, 0, len(tasks))
 	for i, t := range tasks {
 		listed := slices.ContainsFunc(tasks[:i], t.IsOfFanOut) // by a range, or for one

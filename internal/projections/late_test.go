@@ -226,7 +226,7 @@ func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 		t.Errorf("%d comments are filled with the request, want 5", n)
 	}
 	w.expectTasks(e, 1)
-	tasks, err := e.readTasks(w.ctx)
+	tasks, _, err := e.readTasks(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

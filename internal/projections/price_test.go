@@ -55,6 +55,9 @@ const (
 	claimRule    = `  tag-item:  { mirror: Post, each: tags as tag, as: Tag, attributes: [title] }`
 	perTagRule   = `  tags:      { count: Post, each: tags as tag, as: Site.tags, by: site, per: tag }`
 	partsRule    = `  parts:     { average: part, of: Post, each: parts as part, as: Site.parts, by: site }`
+	lastRule     = `  newest:    { last: [title as newest, likes as newestLikes], of: Post, to: Site, by: site, order: likes }`
+	maxRule      = `  most:      { max: likes, of: Post, as: Site.most, by: site }`
+	bestRules    = `  best:      { first: 2, of: Post, as: Day.best, attributes: [title], order: likes, by: day }`
 	dayRules     = `  posts:     { count: Post, as: Day.posts, by: day }
   day-likes: { average: likes, of: Post, as: Day.likes, by: day, write_shards: 2 }`
 )
@@ -63,6 +66,7 @@ const (
 const (
 	entryUnits  = 2       // a ledger entry
 	sumUnits    = 2       // an accumulator
+	memberUnits = 2       // a member row
 	rollUpUnits = 1       // a target of up to 1 KB
 	turnUnits   = 2 + 3*2 // a derived item that is made or deleted, and the check of each row
 )
@@ -119,6 +123,18 @@ func prices() []price {
 		{"derived: a source goes", dayRules, []change.Item{other(), liked("3")}, key, nil, entryUnits + 2*sumUnits + rollUpUnits},
 		{"derived: the last source goes", dayRules, []change.Item{liked("3")}, key, nil, entryUnits + 2*sumUnits + turnUnits},
 	}
+	const placeUnits = entryUnits + memberUnits + sumUnits + rollUpUnits
+	all = append(all,
+		price{"last: a first item comes", lastRule, []change.Item{site}, key, liked("3"), placeUnits},
+		price{"last: an item comes", lastRule, []change.Item{site, other()}, key, liked("8"), placeUnits},
+		price{"last: what is shown changes", lastRule, []change.Item{site, liked("3")}, key, change.Item{"title": s("U")}, placeUnits},
+		price{"last: the order changes", lastRule, []change.Item{site, other(), liked("3")}, key, liked("7"), placeUnits + memberUnits},
+		price{"last: an item goes", lastRule, []change.Item{site, other(), liked("8")}, key, nil, placeUnits},
+		price{"max: a value comes", maxRule, []change.Item{site, other()}, key, liked("8"), placeUnits},
+		price{"max: a value changes", maxRule, []change.Item{site, liked("3")}, key, liked("7"), placeUnits + memberUnits},
+		price{"derived: its first item comes", bestRules, nil, key, liked("3"), placeUnits + 2 + 2},
+		price{"derived: its last item goes", bestRules, []change.Item{liked("3")}, key, nil, placeUnits - rollUpUnits + 2 + 2},
+	)
 	for kind, rules := range map[string]string{"sum": sumRules, "average": averageRules} {
 		all = append(all,
 			price{kind + ": a first value comes", rules, []change.Item{site}, key, liked("3"), entryUnits + sumUnits + rollUpUnits},

@@ -53,7 +53,7 @@ type work struct {
 func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
 	slot, release := e.slots.take()
 	defer release()
-	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records}}
+	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, Defers: records > 0}}
 	w.moves(ctx, pl)
 	for _, family := range slices.Backward(host.Having[host.Kind](Kinds)) {
 		family.Apply(ctx, w.Run, pl)
@@ -89,8 +89,21 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
 		groups := groupsOf(family, pl)
+		if w.Defers {
+			left, failed := w.PutOff(ctx, groups, pl)
+			for g, err := range failed {
+				w.Failed(pl.Rollups.Of(g).First, err)
+				for _, mv := range pl.Rollups.Of(g).Marks {
+					keptMarks[mv] = true
+				}
+			}
+			groups = left
+		}
 		for i, err := range family.RollUp(ctx, w.Run, groups, pl) {
 			if err == nil {
+				if pl.Rollups.Of(groups[i]).OnlyShows() {
+					w.NoteRolledUp(groups[i])
+				}
 				continue
 			}
 			ru, waits := pl.Rollups.Of(groups[i]), errors.Is(err, host.ErrNotLive)

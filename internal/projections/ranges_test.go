@@ -46,7 +46,7 @@ func (w *world) cutRenaming(e *Engine) (from int) {
 // workRow works off the next piece of the task of a range, or of the fan-out's own.
 func (w *world) workRow(e *Engine, number int) {
 	w.t.Helper()
-	tasks, err := e.readTasks(w.ctx)
+	tasks, _, err := e.readTasks(w.ctx)
 	i := slices.IndexFunc(tasks, func(t state.Task) bool { return t.Range == number })
 	if err != nil || i < 0 {
 		w.t.Fatal(tasks, err)
@@ -138,7 +138,7 @@ func TestWorkersTakeDifferentRanges(t *testing.T) {
 			ended <- err
 		}()
 		<-slept
-		tasks, err := e.readTasks(w.ctx)
+		tasks, _, err := e.readTasks(w.ctx)
 		held := slices.IndexFunc(tasks, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })
 		if err != nil || held < 0 {
 			t.Fatal(tasks, err)
@@ -232,7 +232,7 @@ func TestRangeEndsWithoutItsFanOut(t *testing.T) {
 	w, open := rangedCrowd(t)
 	e := open(w.sim)
 	from := w.cutRenaming(e)
-	tasks, err := e.readTasks(w.ctx)
+	tasks, _, err := e.readTasks(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

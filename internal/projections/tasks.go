@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -24,23 +25,27 @@ const rangesMinDefault = 10_000
 // heldPause is how long a worker waits that finds only held tasks, or leaves tasks to others while it waits for its budget.
 const heldPause = time.Second
 
+// displayEveryMax bounds how long a roll-up waits that another process has put off, if its clock is right.
+const displayEveryMax = time.Minute
+
 // listedAgain: a worker works off a piece of this part of the tasks, then lists them again, as others have moved.
 const listedAgain = 4
 
-// readTasks reads the tasks of the rules that this engine knows, former ones among them.
-func (rd *ruleReader) readTasks(ctx context.Context) ([]state.Task, error) {
+// readTasks reads the tasks of the rules that this engine knows, former ones among them, and the roll-ups that workers have put off.
+func (rd *ruleReader) readTasks(ctx context.Context) (tasks []state.Task, rollups []state.DueRollup, err error) {
 	c := table.NewExpression()
 	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
-	var tasks []state.Task
-	err := rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
+	err = rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
 		for _, r := range rows {
 			if t, known := state.ReadTask(rd.reader, rd.planner, r); known {
 				tasks = append(tasks, t)
+			} else if d, known := state.ReadDueRollup(rd.planner, r); known {
+				rollups = append(rollups, d)
 			}
 		}
 		return nil
 	})
-	return tasks, err
+	return tasks, rollups, err
 }
 
 // workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was
@@ -86,20 +91,88 @@ func isDue(t state.Task, all []state.Task) bool {
 // TasksFound rises whenever WorkTasks finds a task: if it stays the same during a call, no worker has written to a child meanwhile.
 func (e *Engine) TasksFound() int64 { return e.tasksFound.Load() }
 
-// WorkTasks works off what large fan-outs have left, piece by piece, and returns how many pieces it did. It may be stopped at any
+// rollUpDue does a roll-up that was put off, or drops one for which no rule in force asks.
+func (e *Engine) rollUpDue(ctx context.Context, d state.DueRollup) error {
+	if d.Group.Former {
+		return e.host.DropRollup(ctx, d)
+	}
+	if !d.Group.Live.Load() {
+		return host.ErrTaskMoved // this process does not know yet that the rule is live
+	}
+	return e.host.DoRollup(ctx, d, func(ctx context.Context) error {
+		pl := &plan.Changes{}
+		pl.Rollups.Put(d.Group, &plan.Rollup{Asked: true})
+		w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix}}
+		w.rollUp(ctx, pl)
+		return w.Err
+	})
+}
+
+// workRollups does the roll-ups that were put off and are due. It returns how many it did, and how long the next one may wait; 0: none is
+// left. A roll-up that fails holds up no other one.
+func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed map[table.Key]error) (done int, pause time.Duration,
+	err error) {
+	wait := func(d time.Duration) {
+		if d = min(max(d, time.Millisecond), heldPause); pause == 0 || d < pause {
+			pause = d
+		}
+	}
+	for _, d := range all {
+		key, now := state.DueRollupKey(d.Group), e.host.Now()
+		switch early := d.Due.Sub(now); {
+		case failed[key] != nil:
+			continue
+		case early > 0 && early <= max(e.host.DisplayEvery, displayEveryMax): // of a clock that is far ahead, it is due
+			wait(early)
+			continue
+		case d.IsHeld(now):
+			wait(heldPause)
+			continue
+		}
+		switch err := e.registry.Under(ctx, func() error { return e.rollUpDue(ctx, d) }); {
+		case err == nil:
+			done++
+		case errors.Is(err, host.ErrTaskMoved):
+			wait(heldPause)
+		case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
+			return done, 0, err
+		default:
+			failed[key] = fmt.Errorf("doing the roll-up of %s: %w", d.Group.Group, err)
+		}
+	}
+	return done, pause, nil
+}
+
+// WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did. It may be stopped at any
 // time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits for other workers
 // that hold all tasks that are left. A task that fails holds up no other one; the error says which failed.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for turn := e.suffix; ; turn++ { // not every worker at the same task
-		all, err := e.readTasks(ctx)
+		all, rollups, err := e.readTasks(ctx)
 		if err != nil {
 			return pieces, ended(err)
 		}
+		rolledUp, pause, err := e.workRollups(ctx, rollups, failed)
+		if pieces += rolledUp; err != nil {
+			return pieces, ended(err)
+		}
+		if rolledUp > 0 || pause > 0 {
+			e.tasksFound.Add(1)
+		}
 		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
-		if len(due) == 0 {
+		switch {
+		case len(due) > 0:
+		case rolledUp > 0:
+			continue // they may have been put off again meanwhile
+		case pause == 0:
 			return pieces, ended(nil)
+		default:
+			if err := pace.Sleep(ctx, pause); err != nil {
+				return pieces, ended(err)
+			}
+			continue
 		}
 		e.tasksFound.Add(1)
 		free := slices.DeleteFunc(due, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })

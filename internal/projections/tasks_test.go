@@ -52,7 +52,7 @@ func (w *world) named(name string) (n int) {
 
 func (w *world) expectTasks(e *Engine, n int) {
 	w.t.Helper()
-	if tasks, err := e.readTasks(w.ctx); err != nil || len(tasks) != n {
+	if tasks, _, err := e.readTasks(w.ctx); err != nil || len(tasks) != n {
 		w.t.Errorf("tasks %v, %v; want %d", tasks, err, n)
 	}
 }

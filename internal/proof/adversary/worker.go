@@ -61,8 +61,9 @@ type World struct {
 	Table, StateTable, LeaseTable            string
 	StreamARN                                string
 	RuleFile                                 string
-	HealsMax, FanOutMax, BatchMin, RangesMin int   // 0: the engine's own bounds
-	PageMax                                  int32 // items of a page of a scan at most; 0: as many as asked for
+	HealsMax, FanOutMax, BatchMin, RangesMin int           // 0: the engine's own bounds
+	PageMax                                  int32         // items of a page of a scan at most; 0: as many as asked for
+	DisplayEvery                             time.Duration // a display is written no more often, by one worker; 0: as records come
 	LeaseTerm                                time.Duration
 	LeasesTaken                              bool // an operator clears the leases of workers that crash or sleep
 	NoneStops                                bool // the lease term is so long that no worker stops because its own clock says so
@@ -111,7 +112,7 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 		return nil
 	})
 	group.Go(func() error { return reader.Run(working) })
-	if world.FanOutMax > 0 {
+	if world.FanOutMax > 0 || world.DisplayEvery > 0 {
 		group.Go(func() error { return w.workTasks(working, engine) })
 	}
 	return group.Wait()
@@ -166,7 +167,7 @@ func (w *Worker) config(world World, set *rules.Set) projections.Config {
 	return projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
 		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, BatchMin: world.BatchMin,
-		RangesMin: world.RangesMin, Now: w.clock(world),
+		RangesMin: world.RangesMin, DisplayEvery: world.DisplayEvery, Now: w.clock(world),
 		TaskKept: func() {
 			select {
 			case w.taskKept <- struct{}{}:

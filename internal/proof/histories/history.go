@@ -16,29 +16,30 @@ import (
 // History is one way things may go. All of it follows from its seed, unless
 // shrinking took something away.
 type History struct {
-	Name        string // of one that was not drawn
-	Seed        uint64
-	Population  *population.Population
-	Faults      adversary.Faults
-	Shards      int
-	Scatter     bool // items of one partition key are spread over the shards
-	HealsMax    int  // 0: the engine's own bound
-	FanOutMax   int  // the same
-	BatchMin    int  // the same
-	RangesMin   int  // the same
-	Workers     int  // that are at work at the same time, unless faults have it otherwise
-	LeaseTerm   time.Duration
-	LeasesTaken bool            // an operator clears the leases of workers that crash or sleep
-	Namesakes   bool            // workers come back under the names of those who are gone
-	Company     bool            // in the end the stream is drained beside others that share it
-	Skews       []time.Duration // by which the workers' wall clocks are ahead, in turns
-	Old         int             // the first so many steps are older than the stream
-	Again       bool            // in the end everything is delivered once more
-	FirstRules  string          // the rule file until rules are added or changed; "" if all are there from the beginning
-	Changing    bool            // rules are changed, and not only added
-	Verifies    bool            // in the end nothing must be found, and what is lost is repaired instead of swept
-	PageMax     int32           // items of a page of a scan; 0: as many as asked for
-	Steps       []Step
+	Name         string // of one that was not drawn
+	Seed         uint64
+	Population   *population.Population
+	Faults       adversary.Faults
+	Shards       int
+	Scatter      bool          // items of one partition key are spread over the shards
+	HealsMax     int           // 0: the engine's own bound
+	FanOutMax    int           // the same
+	BatchMin     int           // the same
+	RangesMin    int           // the same
+	DisplayEvery time.Duration // a display is written no more often, by one worker; 0: as records come
+	Workers      int           // that are at work at the same time, unless faults have it otherwise
+	LeaseTerm    time.Duration
+	LeasesTaken  bool            // an operator clears the leases of workers that crash or sleep
+	Namesakes    bool            // workers come back under the names of those who are gone
+	Company      bool            // in the end the stream is drained beside others that share it
+	Skews        []time.Duration // by which the workers' wall clocks are ahead, in turns
+	Old          int             // the first so many steps are older than the stream
+	Again        bool            // in the end everything is delivered once more
+	FirstRules   string          // the rule file until rules are added or changed; "" if all are there from the beginning
+	Changing     bool            // rules are changed, and not only added
+	Verifies     bool            // in the end nothing must be found, and what is lost is repaired instead of swept
+	PageMax      int32           // items of a page of a scan; 0: as many as asked for
+	Steps        []Step
 
 	Strikes []adversary.Strike // faults meant for certain calls, in a history that was not drawn
 }
@@ -142,6 +143,9 @@ func Draw(seed uint64) *History {
 	}
 	if r := rand.New(rand.NewPCG(seed, 0x7461736b73)); r.IntN(3) == 0 {
 		h.FanOutMax, h.RangesMin = 1+r.IntN(3), r.IntN(4)
+	}
+	if r := rand.New(rand.NewPCG(seed, 0x646566657273)); r.IntN(2) == 0 {
+		h.DisplayEvery = displayEvery
 	}
 	if r := rand.New(rand.NewPCG(seed, 0x6261746368)); r.IntN(4) != 0 {
 		h.BatchMin = 2
@@ -307,13 +311,16 @@ func (h *History) company() int {
 	return h.Workers - 1
 }
 
+// displayEvery is how often a worker writes a display at most, in half of the histories: so long that most changes of a group wait.
+const displayEvery = 3 * time.Minute
+
 // String tells the history, for readers who want to know how it could go wrong.
 func (h *History) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		"seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, ranges from %d, batches from %d, "+
+		"seed %d, rules %s, %d shards (scattered: %v), corrections at most %d, fan-outs %d, ranges from %d, batches from %d, displays every %v, "+
 			"everything delivered again: %v\n",
-		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.RangesMin, h.BatchMin, h.Again)
+		h.Seed, h.Population.Name, h.Shards, h.Scatter, h.HealsMax, h.FanOutMax, h.RangesMin, h.BatchMin, h.DisplayEvery, h.Again)
 	fmt.Fprintf(&b, "rules are changed: %v, pages of scans: %d\n", h.Changing, h.PageMax)
 	fmt.Fprintf(&b, "%d workers, lease term %v, leases taken: %v, under the same names: %v, clocks ahead: %v, drained in company: %v\n",
 		h.Workers, h.LeaseTerm, h.LeasesTaken, h.Namesakes, h.Skews, h.company() > 0)

@@ -78,7 +78,7 @@ func Run(h *History, trace bool) *Outcome {
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter, Changed: l.changed}, h.Faults)
 	l.crew.World = adversary.World{
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File),
-		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax, BatchMin: h.BatchMin, RangesMin: h.RangesMin,
+		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax, BatchMin: h.BatchMin, RangesMin: h.RangesMin, DisplayEvery: h.DisplayEvery,
 		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes,
 		Skews: h.Skews,
 	}

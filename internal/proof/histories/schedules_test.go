@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
@@ -27,6 +28,7 @@ type schedule struct {
 	old       int    // so many steps are older than the stream
 	healsMax  int
 	fanOutMax int
+	every     time.Duration // a display is written no more often, by one worker
 	rangesMin int
 	pageMax   int32 // most items of a page of a scan; 0: as many as fit
 	shards    int   // of the stream; 1 if 0
@@ -55,7 +57,7 @@ func (s schedule) history(t *testing.T) *History {
 	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
-		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin, PageMax: s.pageMax,
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, DisplayEvery: s.every, RangesMin: s.rangesMin, PageMax: s.pageMax,
 		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
 	if s.taken {

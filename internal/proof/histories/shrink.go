@@ -96,6 +96,7 @@ func (s *shrinking) setting() bool {
 		{s.best.Scatter, func(h *History) { h.Scatter = false }},
 		{s.best.HealsMax > 0, func(h *History) { h.HealsMax = 0 }},
 		{s.best.RangesMin > 0, func(h *History) { h.RangesMin = 0 }},
+		{s.best.DisplayEvery > 0, func(h *History) { h.DisplayEvery = 0 }},
 		{s.best.FanOutMax > 0, func(h *History) { h.FanOutMax = 0 }},
 		{s.best.Old > 0, func(h *History) { h.Old = 0 }},
 	} {

@@ -53,6 +53,9 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if g.Rule.HasPer() {
 		keys = append(keys, groups.CrowdedKey(g))
 	}
+	if sus.Kind == drift.Display {
+		keys = append(keys, state.DueRollupKey(g))
+	}
 	return keys
 }
 
@@ -145,6 +148,9 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		judgeDerived(e, &reading, b, t, sum)
 	default:
 		judgeDisplay(e, &reading, b, t, sum)
+	}
+	if sus.Kind == drift.Display && len(e.Rows[state.DueRollupKey(groupOf(e.Table, sus))]) > 0 && reading.Waiting == "" {
+		reading.Waiting = "its roll-up is put off, and due"
 	}
 	return reading
 }

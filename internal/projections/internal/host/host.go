@@ -28,14 +28,17 @@ type Host struct {
 	FanOutMax int   // children that a fan-out writes at once; the rest becomes a task
 	RangesMin int   // children of a fan-out that one worker looks at; those behind are cut into ranges, each a quarter as large
 	Counters  *Counters
-	TaskKept  func() // is called whenever the rest of a fan-out has become a task
+	TaskKept  func() // is called whenever the rest of a fan-out has become a task, or a roll-up was put off
+
+	DisplayEvery time.Duration // a display that many records change is written no more often; 0: as they come
 
 	contentions *contentionLog
+	deferrals   *deferrals
 }
 
 // New returns a host that has not counted or logged anything.
 func New(h Host) Host {
-	h.Counters, h.contentions = &Counters{}, &contentionLog{}
+	h.Counters, h.contentions, h.deferrals = &Counters{}, &contentionLog{}, &deferrals{}
 	return h
 }
 
@@ -51,6 +54,7 @@ type Run struct {
 	Done   int // records before the first one that is held up
 	Err    error
 
+	Defers   bool            // roll-ups may be put off
 	Pointing []plan.GroupRef // targets at which items were found to point, beside those of their effects
 }
 

@@ -38,6 +38,12 @@ type Rollup struct {
 	Marks     []*Move                     // moves whose due marks can be cleared once this is shown
 }
 
+// OnlyShows reports whether nothing but a change of the group asks for the roll-up, which may come later then.
+func (ru *Rollup) OnlyShows() bool {
+	return ru.Asked && !ru.Expired && !ru.Deleted && !ru.Looked &&
+		len(ru.Wrote)+len(ru.Contested)+len(ru.Relocated)+len(ru.Seen) == 0
+}
+
 // Note puts a target in a set.
 func Note(set *map[change.Key]bool, target change.Key) {
 	if *set == nil {

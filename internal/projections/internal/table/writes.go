@@ -57,15 +57,27 @@ func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, 
 	})
 }
 
+// DeleteStateIf is DeleteState, and reports whether the condition held.
+func (ts *Tables) DeleteStateIf(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) (bool, error) {
+	return written(ts.sendDelete(ctx, rule, doing, &dynamodb.DeleteItemInput{
+		TableName: &ts.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
+		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
+	}))
+}
+
 // delete sends one DeleteItem. An item that does not meet the condition stays, and that is no error.
 func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
+	_, err := written(ts.sendDelete(ctx, rule, doing, in))
+	return err
+}
+
+func (ts *Tables) sendDelete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
 	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
 	_, err := write(ctx, ts, doing, WriteUnitsMin,
 		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
 		func(out *dynamodb.DeleteItemOutput) ([]string, float64) {
 			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
 		})
-	_, err = written(err)
 	return err
 }
 

@@ -22,6 +22,7 @@ var (
 	_ host.Gatherer        = (*kind)(nil)
 	_ host.Actor           = (*kind)(nil)
 	_ host.Keeper          = (*kind)(nil)
+	_ host.Deferrer        = (*kind)(nil)
 	_ plan.Actor           = (*kind)(nil)
 	_ audit.Family         = (*kind)(nil)
 	_ auditing.Family      = (*kind)(nil)

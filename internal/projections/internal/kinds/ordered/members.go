@@ -80,6 +80,9 @@ func (k *kind) Write(h *host.Host, a plan.Action, _ stamp.Version) ddb.TransactW
 	return h.Tables.PutPart(state.MemberRow(w.key, w.source, w.shown), "", table.NewExpression())
 }
 
+// MayWait implements host.Deferrer: a display of some items of many is written no more often than it can be read.
+func (k *kind) MayWait(*plan.Binding) bool { return true }
+
 // Rows implements host.Keeper.
 func (k *kind) Rows() []string { return append(k.Family.Rows(), state.MemberRows) }
 

@@ -1,0 +1,140 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// A display that many records change is written at most once in DisplayEvery by one process. A worker that rolled the group up a moment
+// ago puts the next roll-up off: it leaves a row in the state table, and its records are done. The row is durable, so any worker does
+// the roll-up once it is due. Clocks say only when (docs/adr/0037-hot-displays-wait.md).
+//
+// A worker reads the row after its moves. If the row is there and no worker has begun the roll-up, the one that will begin it reads the
+// group after that: nothing is to be written. Otherwise the worker puts it off once more, by which the row stays: the worker that has
+// begun deletes the row only if it is still the holder, and no other has put the roll-up off since.
+
+// deferralsMax bounds how many groups a process remembers to have rolled up.
+const deferralsMax = 10_000
+
+// deferrals are the groups that a process rolled up a moment ago. They are safe for concurrent use.
+type deferrals struct {
+	mu       sync.Mutex
+	rolledUp map[plan.GroupRef]time.Time
+}
+
+// note notes that a group was rolled up.
+func (d *deferrals) note(g plan.GroupRef, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rolledUp == nil || len(d.rolledUp) >= deferralsMax {
+		d.rolledUp = map[plan.GroupRef]time.Time{}
+	}
+	d.rolledUp[g] = now
+}
+
+// dueAt is when a group may be rolled up again; false: now.
+func (d *deferrals) dueAt(g plan.GroupRef, now time.Time, every time.Duration) (time.Time, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last, ok := d.rolledUp[g]
+	due := last.Add(every)
+	return due, ok && !now.Before(last) && now.Before(due)
+}
+
+// NoteRolledUp notes that this process has rolled a group up.
+func (h *Host) NoteRolledUp(g plan.GroupRef) {
+	if h.DisplayEvery > 0 {
+		h.deferrals.note(g, h.Now())
+	}
+}
+
+// Deferrer is a Grouper whose displays may wait.
+type Deferrer interface {
+	Grouper
+	// MayWait reports whether the display of a rule's group may wait.
+	MayWait(b *plan.Binding) bool
+}
+
+// PutOff puts off the roll-ups of those of the groups that were rolled up a moment ago, and returns the others. A roll-up with more to do
+// than to show what has changed is not put off.
+func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Changes) (left []plan.GroupRef, errs map[plan.GroupRef]error) {
+	var waiting []plan.GroupRef
+	var keys []table.Key
+	due := map[plan.GroupRef]time.Time{}
+	for _, g := range groups {
+		family, ok := g.Rule.Kind.(Deferrer)
+		if at, lately := h.deferrals.dueAt(g, h.Now(), h.DisplayEvery); ok && lately && family.MayWait(g.Binding) && g.Live.Load() &&
+			pl.Rollups.Of(g).OnlyShows() {
+			due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
+			continue
+		}
+		left = append(left, g)
+	}
+	if len(waiting) == 0 {
+		return groups, nil
+	}
+	rows, err := h.Tables.ReadState(ctx, "reading roll-ups that were put off", keys)
+	results := h.Tables.Every(ctx, len(waiting), func(ctx context.Context, i int) error {
+		if err != nil {
+			return err
+		}
+		g := waiting[i]
+		if d, known := state.ReadDueRollup(h.Planner, rows[keys[i]]); known && !d.IsBegun {
+			return nil // the worker that will begin it reads what has changed
+		}
+		c := table.NewExpression()
+		_, err := h.Tables.UpdateState(ctx, g.ID, "putting off the roll-up of "+g.Group, keys[i], state.AskRollup(c, g, due[g]), "", c)
+		return err
+	})
+	errs = map[plan.GroupRef]error{}
+	for i, err := range results {
+		if err != nil {
+			errs[waiting[i]] = err
+		}
+	}
+	h.TaskKept()
+	return left, errs
+}
+
+// DoRollup takes a roll-up that was put off, does it, and deletes its row unless it was put off again. It returns ErrTaskMoved if
+// another worker was faster.
+func (h *Host) DoRollup(ctx context.Context, d state.DueRollup, do func(context.Context) error) error {
+	key, c := state.DueRollupKey(d.Group), table.NewExpression()
+	update, condition := state.TakeRollup(c, &d, h.Now())
+	taken, err := h.Tables.UpdateState(ctx, d.Group.ID, "taking the roll-up of "+d.Group.Group, key, update, condition, c)
+	if err != nil {
+		return err
+	}
+	if !taken {
+		return ErrTaskMoved
+	}
+	err = do(ctx)
+	if err == nil {
+		c := table.NewExpression()
+		ended, failed := h.Tables.DeleteStateIf(ctx, d.Group.ID, "ending the roll-up of "+d.Group.Group, key, state.RollupIsAsAsked(c, d), c)
+		if ended {
+			return nil
+		}
+		err = failed
+	}
+	// It was put off again, or has failed: any worker may take it now.
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	c = table.NewExpression()
+	_, failed := h.Tables.UpdateState(releasing, d.Group.ID, "releasing the roll-up of "+d.Group.Group, key, state.ReleaseRollup(c),
+		state.RollupIsHeldBy(c, d), c)
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// DropRollup deletes the row of a roll-up for which no rule in force asks.
+func (h *Host) DropRollup(ctx context.Context, d state.DueRollup) error {
+	return h.Tables.DeleteState(ctx, d.Group.ID, "dropping the roll-up of "+d.Group.Group, state.DueRollupKey(d.Group), "", table.NewExpression())
+}
