@@ -66,6 +66,9 @@ const (
 	rangePrefix  = "range#"  // begins those of ranges, with a character that no rule id has
 )
 
+// RollupPrefix begins the sort keys of roll-ups that workers have put off, among the tasks. No rule id has such a character.
+const RollupPrefix = "rollup#/"
+
 // RangePrefix begins the key of a range, given by its number.
 func RangePrefix(number string) string { return rangePrefix + number + "/" }
 

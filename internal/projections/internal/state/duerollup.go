@@ -6,12 +6,10 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
-
-// rollupsPrefix begins the sort keys of roll-ups that workers have put off, among the tasks. No rule id has such a character.
-const rollupsPrefix = "rollup#/"
 
 // DueRollup is a roll-up that a worker has put off, because it had written the display a moment ago. Whichever worker comes by does it.
 type DueRollup struct {
@@ -25,13 +23,13 @@ type DueRollup struct {
 
 // DueRollupKey is the key of the row of a group's roll-up.
 func DueRollupKey(g plan.GroupRef) table.Key {
-	return table.NewKey(TasksPartition, rollupsPrefix+g.ID+"/"+g.Group)
+	return table.NewKey(TasksPartition, audit.RollupPrefix+g.ID+"/"+g.Group)
 }
 
 // ReadDueRollup reads the row of a roll-up that was put off. It reports false for one of rules that this engine does not know: they are
 // newer; or for one in which another program has written whose it is.
 func ReadDueRollup(p *plan.Planner, r table.Row) (d DueRollup, known bool) {
-	name, ok := strings.CutPrefix(table.TextOf(r[table.SK]), rollupsPrefix)
+	name, ok := strings.CutPrefix(table.TextOf(r[table.SK]), audit.RollupPrefix)
 	if !ok {
 		return DueRollup{}, false
 	}

@@ -54,6 +54,9 @@ func TaskRow(t Task, now time.Time) table.Row {
 // ReadTask reads the row of a task. It reports false for one of rules that this engine does not know: they are newer.
 func ReadTask(rd *table.Reader, p *plan.Planner, r table.Row) (t Task, known bool) {
 	item := attributes.ItemFromTable(r)
+	if strings.HasPrefix(item["sk"].Text(), audit.RollupPrefix) {
+		return Task{}, false // a roll-up that was put off
+	}
 	id, parent := audit.TaskOf(item)
 	b := p.AnyByID(id)
 	if b == nil {
