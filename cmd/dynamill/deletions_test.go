@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
@@ -185,4 +187,39 @@ rules:
 	}
 	w.expectTrue()
 	w.expectAudit()
+}
+
+// TestMovedParentKeepsItsChildren has an application move a post to another key: one transaction deletes the item and puts it anew. Whatever
+// record comes first, the like that knows the post by its slug stays.
+func TestMovedParentKeepsItsChildren(t *testing.T) {
+	t.Parallel()
+	w := newEmptyWorld(t, emulator.Simulated(t))
+	w.useRules(`version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "USER#${userId}", sk: "POST#${postId}" }, unique: slug }
+  Like: { key: { pk: "USER#${userId}", sk: "LIKE#${likeId}" } }
+rules:
+  likes: { delete: Like, with: Post, by: { slug: about } }
+`)
+	w.createTable(types.StreamViewTypeNewAndOldImages, change.KindString, change.KindString)
+	post, like := key("USER#ada", "POST#1"), key("USER#ada", "LIKE#1")
+	post["slug"], like["about"] = change.String("first"), change.String("first")
+	w.put(post, like)
+	w.drain()
+	post["pk"] = change.String("USER#bob")
+	_, err := w.client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Delete: &types.Delete{TableName: &w.table, Key: keyOf("USER#ada", "POST#1")}},
+		{Put: &types.Put{TableName: &w.table, Item: attributes.ItemToTable(post)}},
+	}})
+	w.must(err)
+	w.drain()
+	if w.items()["USER#ada LIKE#1"] == nil {
+		t.Error("the like went although the post only moved")
+	}
+	w.delete("USER#bob", "POST#1")
+	w.drain()
+	if w.items()["USER#ada LIKE#1"] != nil {
+		t.Error("the like outlives the post")
+	}
 }

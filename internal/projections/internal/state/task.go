@@ -41,6 +41,9 @@ func TaskRow(t Task, now time.Time) table.Row {
 		t.Since = now
 	}
 	r["since"] = table.Number(t.Since.Unix())
+	if !t.Until.IsZero() {
+		r["until"] = table.Number(t.Until.Unix())
+	}
 	if t.Refill {
 		r["refill"] = &ddb.AttributeValueMemberBOOL{Value: true}
 	}

@@ -109,7 +109,24 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 	if err != nil {
 		return err
 	}
-	return removeFirst(ctx, w, id, v)
+	return removeLater(ctx, w, id, v)
+}
+
+// takeoverTime is how long the children of a value are left when its item was deleted. An application that moves an item to another key
+// writes two items, whose records come in any order: the worker that applies the other one is given time. Nothing else hangs on it.
+const takeoverTime = 30 * time.Second
+
+// removeLater leaves all children of a value that is marked to a task. Workers take it for held until the time is over.
+func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
+	found := false
+	_, _, err := w.WriteChildren(ctx, id.Binding, children.Span{Parent: id.Key}, 1, func(_ context.Context, rows []children.Row) (int, error) {
+		found = len(rows) > 0
+		return 0, nil
+	})
+	if err != nil || !found {
+		return err
+	}
+	return w.PutTask(ctx, state.Task{Parent: id, At: v, Cursor: table.Row{}, Until: w.Now().Add(takeoverTime)})
 }
 
 // countMark marks a value. The version of its mark is a count, because its items have no order; without a mark, the count goes on from
