@@ -3,6 +3,7 @@ package projections
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -287,4 +288,28 @@ func TestMovedFoldersBeyondTheBoundAreATask(t *testing.T) {
 	w.drain(e, from)
 	w.expectNoDrift()
 	w.expectTasks(e, 0)
+}
+
+// TestExplainTellsAFolder shows the stamp, the rows and the rules of a folder in a cycle.
+func TestExplainTellsAFolder(t *testing.T) {
+	w := newWorld(t, folderRules)
+	e := w.seeded()
+	w.put(folder("a", "", "a"))
+	w.put(folder("b", "a", "b"))
+	from := w.drain(e, 0)
+	at := ", as of rules epoch 1, record N"
+	want := []string{
+		"stamp | paths | rules epoch 1, record N, filled or rederived since: 1; as dynamill wrote it: path, folderIds",
+		"reference | paths | is below FOLDER#a/METADATA" + at,
+		"parent's position | paths | FOLDER#a/METADATA is written to its children" + at,
+		"parent's position | paths | FOLDER#b/METADATA is written to its children" + at,
+		"asks | paths | refers to FOLDER#a/METADATA",
+	}
+	w.expectExplained(folderKey("b"), "| paths", want...)
+	w.move("a", "b")
+	w.drain(e, from)
+	parked := "parked record | paths | tree.cycle since N: its parents lead back to it: FOLDER#b/METADATA -> FOLDER#a/METADATA -> " +
+		"FOLDER#b/METADATA; take one of them out of the cycle"
+	w.expectExplained(folderKey("b"), "| paths", slices.Insert(want, 4, parked)...)
+	w.expectExplained(folderKey("b"), "there:", `FOLDER#b/METADATA "Folder", there: true, made: false`)
 }

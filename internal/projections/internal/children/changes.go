@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
@@ -167,6 +168,7 @@ type Told struct {
 	FanOut   string // what is done then: "set name on every Comment"
 	Linked   string // what is done to a child that refers to a parent: "set name from it"
 	Unlinked string // to one that refers to none: "take name off"
+	Bad      string // what is wrong with a child whose link is bad: "cannot name its parent"
 }
 
 // Explain tells people what a rule asks for.
@@ -189,7 +191,7 @@ func (t Told) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write
 		switch {
 		case id.Binding != b:
 		case f.Bad != nil:
-			tell("cannot name its parent: "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
+			tell(cmp.Or(t.Bad, "cannot name its parent")+": "+f.Bad.Reason, "park it ("+f.Bad.Code+")")
 		case f.Gone:
 			tell("the child is gone", "drop its reference")
 		case !f.Refers:

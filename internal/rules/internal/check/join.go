@@ -161,6 +161,8 @@ func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 		name := known[0]
 		if left := r.Join.unfilled(); len(left) > 0 {
 			name = theirs.Shape.Variables[left[0]]
+		} else if r.traits.AlongItself() { // all others are the same in both keys
+			name = theirs.Shape.Variables[len(theirs.Shape.Variables)-1]
 		}
 		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.Ours.Text, ours.Decl.Name.Text, name, name, pair.Ours.Text)
 	}

@@ -58,6 +58,7 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	children.Told{
 		Changed: writes + " changed", FanOut: "set " + writes + " on every " + b.Rule.Target.Name,
 		Linked: "set " + writes + " from what it shows", Unlinked: "set " + writes + " as a root's",
+		Bad: "cannot be read",
 	}.Explain(pl, b, tell)
 }
 
