@@ -44,7 +44,7 @@ type schedule struct {
 // and none while all are in force.
 func schedules() []schedule {
 	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
-		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), treeSchedules(), deletionSchedules())
+		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
@@ -57,8 +57,9 @@ func (s schedule) history(t *testing.T) *History {
 	h := &History{
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
-		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, DisplayEvery: s.every, RangesMin: s.rangesMin, PageMax: s.pageMax,
-		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
+		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin, PageMax: s.pageMax,
+		DisplayEvery: s.every,
+		Changing:     slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
 	if s.taken {
 		h.LeaseTerm = noneStops

@@ -16,7 +16,7 @@ import (
 //
 // A worker reads the row after its moves. If the row is there and no worker has begun the roll-up, the one that will begin it reads the
 // group after that: nothing is to be written. Otherwise the worker puts it off once more, by which the row stays: the worker that has
-// begun deletes the row only if it is still the holder, and no other has put the roll-up off since.
+// begun deletes the row only if no other has put the roll-up off since.
 
 // deferralsMax bounds how many groups a process remembers to have rolled up.
 const deferralsMax = 10_000
@@ -84,7 +84,8 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 			return err
 		}
 		g := waiting[i]
-		if d, known := state.ReadDueRollup(h.Planner, rows[keys[i]]); known && !d.IsBegun {
+		d, known := state.ReadDueRollup(h.Planner, rows[keys[i]])
+		if known && !d.IsBegun {
 			return nil // the worker that will begin it reads what has changed
 		}
 		c := table.NewExpression()
@@ -113,24 +114,19 @@ func (h *Host) DoRollup(ctx context.Context, d state.DueRollup, do func(context.
 	if !taken {
 		return ErrTaskMoved
 	}
-	err = do(ctx)
-	if err == nil {
-		c := table.NewExpression()
-		ended, failed := h.Tables.DeleteStateIf(ctx, d.Group.ID, "ending the roll-up of "+d.Group.Group, key, state.RollupIsAsAsked(c, d), c)
-		if ended {
-			return nil
-		}
-		err = failed
+	if err := do(ctx); err != nil {
+		return err // another worker may take it when the term is over
 	}
-	// It was put off again, or has failed: any worker may take it now.
-	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-	defer cancel()
-	c = table.NewExpression()
-	_, failed := h.Tables.UpdateState(releasing, d.Group.ID, "releasing the roll-up of "+d.Group.Group, key, state.ReleaseRollup(c),
-		state.RollupIsHeldBy(c, d), c)
-	if err == nil {
-		err = failed
+	deletion := table.NewExpression()
+	unasked := state.RollupIsAsked(deletion, d)
+	ended, err := h.Tables.DeleteStateIf(ctx, d.Group.ID, "ending the roll-up of "+d.Group.Group, key, unasked, deletion)
+	if ended || err != nil {
+		return err
 	}
+	// It was put off again: any worker may take it once it is due.
+	release := table.NewExpression()
+	held := state.RollupIsHeld(release, d)
+	_, err = h.Tables.UpdateState(ctx, d.Group.ID, "releasing the roll-up of "+d.Group.Group, key, state.ReleaseRollup(release), held, release)
 	return err
 }
 

@@ -67,14 +67,14 @@ func TakeRollup(c *table.Expression, d *DueRollup, now time.Time) (update, condi
 	return c.Format("SET %n = %v, %n = %v", "holder", attributes.ToTable(d.holder), "until", table.Number(now.Add(TaskTerm).Unix())), condition
 }
 
-// RollupIsHeldBy is the condition that a roll-up is still the worker's that took it.
-func RollupIsHeldBy(c *table.Expression, d DueRollup) string {
-	return table.Whole(c.Same("holder", d.holder))
+// RollupIsAsked is the condition that no worker has put a roll-up off again since it was taken.
+func RollupIsAsked(c *table.Expression, d DueRollup) string {
+	return table.Whole(c.Same("asked", d.asked))
 }
 
-// RollupIsAsAsked is the condition that it is, and no worker has put it off again since.
-func RollupIsAsAsked(c *table.Expression, d DueRollup) string {
-	return RollupIsHeldBy(c, d) + c.Same("asked", d.asked)
+// RollupIsHeld is the condition that no other worker has taken a roll-up since.
+func RollupIsHeld(c *table.Expression, d DueRollup) string {
+	return table.Whole(c.Same("holder", d.holder))
 }
 
 // ReleaseRollup is the update by which a worker gives up a roll-up that it took.
