@@ -140,6 +140,36 @@ func TestSubtreeOfFiveHundredFoldersMovesUnderTraffic(t *testing.T) {
 	w.expectFolders(e, map[string]string{})
 }
 
+// TestMoveCostsTwoWritesForEachFolder renames the root of 50 folders on several levels: docs/performance.md says what that costs.
+func TestMoveCostsTwoWritesForEachFolder(t *testing.T) {
+	alone, _, _ := strings.Cut(folderRules, "  file-place")
+	w := newWorld(t, alone)
+	e := w.seeded()
+	const folders = 50
+	for i := range folders {
+		in := ""
+		if i > 0 {
+			in = fmt.Sprint("f", (i-1)/3)
+		}
+		w.put(folder(fmt.Sprint("f", i), in, "n"))
+	}
+	from := w.drain(e, 0)
+	w.put(w.with(folderKey("f0"), change.Item{"name": s("other")}))
+	before := w.sim.Usage()
+	w.drain(e, from)
+	if units := w.sim.Usage().Sub(before).WriteUnits; units != 2*folders {
+		t.Errorf("%v write units, want %d", units, 2*folders)
+	}
+	w.expectNoDrift()
+}
+
+// with is an item as it stands, with some attributes changed.
+func (w *world) with(key change.Key, attributes change.Item) change.Item {
+	it := w.get(key)
+	maps.Copy(it, attributes)
+	return it
+}
+
 // TestWholePutOfAFolderTakesNoPathBelowAway saves a folder from the application's own attributes, without path and stamp. Its children
 // wait for the worker's write.
 func TestWholePutOfAFolderTakesNoPathBelowAway(t *testing.T) {
