@@ -257,7 +257,7 @@ func (c *corruptor) leftover(r *rand.Rand) (string, string) {
 		return "", ""
 	}
 	for _, rule := range c.p.Set.Rules {
-		if rule.MakesItems() || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
+		if rule.MakesItems() || rule.Deletes() || rule.Target == m.Entity || !rule.Target.HasKey(key) || !c.plain(m.Entity, rule.Writes[0]) {
 			continue
 		}
 		if writes := slices.ContainsFunc(c.p.Set.Rules, func(o *rules.Rule) bool {
@@ -324,7 +324,7 @@ func (c *corruptor) display(r *rand.Rand) (string, string) {
 
 func (c *corruptor) copied(r *rand.Rand) (string, string) {
 	it, m, rule := c.target(r, func(e *rules.Entity) []*rules.Rule { return e.Children })
-	if it == nil {
+	if it == nil || rule.Deletes() {
 		return "", ""
 	}
 	attribute := rule.Writes[r.IntN(len(rule.Writes))]
@@ -398,6 +398,8 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 		p := population.Draw(r, projections.Kinds)
 		if written := population.Written(projections.Kinds); seed < len(written) {
 			p = written[seed]
+		} else if seed%2 == 0 {
+			p = p.Cascading(rand.New(rand.NewPCG(uint64(seed), 23)))
 		}
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
 			t.Parallel()

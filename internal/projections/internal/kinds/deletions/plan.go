@@ -77,10 +77,14 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 }
 
 // RederiveParent implements children.Marking. Late records tell that an item was deleted as a parent. Or such a record cannot be read: then
-// it was one if it is gone, and no item but a parent can have its key.
+// it was one if it is gone, and no item but a parent can have its key. A value that a living parent is found by is asked for, as it may be
+// contested, and then no locator tells it but the list of those.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	parent, gone := it.Late.Gone[b.ID]
 	asked := children.Asked(pl)
+	if b.Rule.ByUnique && it.Scope == plan.Everything && it.Match.Entity == b.Rule.Source {
+		children.AskValue(pl, b, &it.Match, it.Image, 0, false)
+	}
 	switch unread := it.Image == nil && it.Late.Unread && len(b.Rule.Source.Equals) == 0 && b.Rule.Source.HasKey(it.Key); {
 	case b.Rule.ByUnique && gone:
 		g := plan.GroupRef{Binding: b, Group: parent.Partition}
