@@ -207,6 +207,12 @@ func descriptor(t *testing.T, v change.Value) any {
 			elements = append(elements, descriptor(t, element))
 		}
 		return map[string]any{"L": elements}
+	case change.KindMap:
+		fields := map[string]any{}
+		for name, field := range v.Map() {
+			fields[name] = descriptor(t, field)
+		}
+		return map[string]any{"M": fields}
 	}
 	t.Fatalf("no example holds a %s", v.Kind())
 	return nil
@@ -214,7 +220,7 @@ func descriptor(t *testing.T, v change.Value) any {
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
 	_, err := story.Load("blgo", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, tags") {
+	if err == nil || !strings.Contains(err.Error(), "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, subscriptions, tags") {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }

@@ -123,9 +123,12 @@ func (v *view) whole(p *paper, key change.Key, item change.Item) {
 }
 
 func short(v change.Value) string {
-	text := shown(v)
-	if utf8.RuneCountInString(text) > valueCharactersMax {
-		text = string([]rune(text)[:valueCharactersMax-1]) + "…"
+	text, most := shown(v), valueCharactersMax
+	if len(v.List()) > 0 && v.List()[0].Kind() == change.KindMap {
+		most /= 2 // the first of several items tells most
+	}
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most-1]) + "…"
 	}
 	return text
 }
@@ -146,6 +149,12 @@ func shown(v change.Value) string {
 			elements = append(elements, shown(element))
 		}
 		return strings.Join(elements, ",")
+	case change.KindMap:
+		var fields []string
+		for _, name := range slices.Sorted(maps.Keys(v.Map())) {
+			fields = append(fields, shown(v.Map()[name]))
+		}
+		return strings.Join(fields, "/")
 	}
 	return "(" + v.Kind().String() + ")"
 }
