@@ -220,7 +220,8 @@ func descriptor(t *testing.T, v change.Value) any {
 
 func TestLoadNamesTheExamplesThereAre(t *testing.T) {
 	_, err := story.Load("blgo", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, subscriptions, tags") {
+	const names = "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, subscriptions, tags"
+	if err == nil || !strings.Contains(err.Error(), names) {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }

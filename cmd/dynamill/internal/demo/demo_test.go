@@ -118,7 +118,8 @@ func runNoticesABrokenEngine(t *testing.T) {
 
 func TestRunRefusesAnUnknownExample(t *testing.T) {
 	err := Run(t.Context(), "nothing", io.Discard, false)
-	if err == nil || !strings.Contains(err.Error(), "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, subscriptions, tags") {
+	const names = "blog, downloads, folders, groups, indexes, likes, metrics, orders, projects, store, subscriptions, tags"
+	if err == nil || !strings.Contains(err.Error(), names) {
 		t.Errorf("got %v, want the names of the examples", err)
 	}
 }
