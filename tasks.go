@@ -44,15 +44,17 @@ func (f *follower) workTasks(ctx context.Context, over <-chan struct{}) error {
 		if streamreader.StopsReading(err) {
 			return err
 		}
+		var woken <-chan struct{} = f.taskKept
 		if err != nil && ctx.Err() == nil {
 			f.Logger.Warn("working off a task failed, will retry", "error", err)
+			woken = nil // each batch of a hot display wakes, and would have it fail again
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-over:
 			return nil
-		case <-f.taskKept:
+		case <-woken:
 		case <-time.After(tasksPoll):
 		}
 	}

@@ -143,9 +143,10 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 	return done, pause, nil
 }
 
-// WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did. It may be stopped at any
-// time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits for other workers
-// that hold all tasks that are left. A task that fails holds up no other one; the error says which failed.
+// WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did.
+// It may be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits
+// for other workers that hold all tasks that are left. A task that fails holds up no other one. The error says which failed; the next
+// call tries them again.
 func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
@@ -164,10 +165,12 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
 		switch {
 		case len(due) > 0:
+		case len(failed) > 0: // displays that change all the time must not keep the caller from trying these again
+			return pieces, ended(nil)
 		case rolledUp > 0:
 			continue // they may have been put off again meanwhile
 		case pause == 0:
-			return pieces, ended(nil)
+			return pieces, nil
 		default:
 			if err := pace.Sleep(ctx, pause); err != nil {
 				return pieces, ended(err)
