@@ -35,8 +35,9 @@ func (k *kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Eff
 
 // Words implements plan.Feeder.
 func (k *kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
-	write := "write its member row, and " + groups.RollUpText(b, f.Group)
-	return plan.Words{What: "being a member of " + f.Group, Undo: write, Redo: write}
+	rollUp := groups.RollUpText(b, f.Group)
+	return plan.Words{What: "being a member of " + f.Group, Undo: "take away its former member row, and " + rollUp,
+		Redo: "write its member row, and " + rollUp}
 }
 
 // memberWrite is an action on a member row.
