@@ -88,6 +88,10 @@ func TestOrphansAreListedAndDeletedOnRequest(t *testing.T) {
 	if w.items()["POST#p COMMENT#000000"] != nil {
 		t.Fatal("a comment outlives its post")
 	}
+	if code, stdout, _ := w.call("explain", "--key", "POST#p/METADATA"); code != ending.ExitDone ||
+		!strings.Contains(stdout, "was deleted: what refers to it is deleted, too, until ") {
+		t.Errorf("explain --key of a post that was deleted: exit code %d\n%s", code, stdout)
+	}
 	w.put(key("POST#p", "COMMENT#late"))
 	found, _ = w.verifies(ending.ExitDrift, "--lag-max", "1ms")
 	if len(found) != 1 || found[0].What != drift.Surplus {

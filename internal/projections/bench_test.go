@@ -276,3 +276,50 @@ func TestExactCapacityOfCounting(t *testing.T) {
 		t.Errorf("%.3f write units a record at the endpoint, %.3f in the simulator: want the same, at most %.1f", exact, simulated, countUnitsMax)
 	}
 }
+
+// TestDeletionCosts has 100 comments deleted with their user, in two transactions. Each pays for two writes, and for its reference if there
+// is one. On top come the checks of the user's absence in both transactions, and the user's mark.
+func TestDeletionCosts(t *testing.T) {
+	t.Parallel()
+	const children, once = 100, 2 + 2 + 1
+	for name, test := range map[string]struct {
+		partition, by string
+		come, gone    float64
+	}{
+		"references": {"POST#${postId}", ", by: userId", children, 3*children + once},
+		"collection": {"USER#${userId}", "", 0, 2*children + once},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, fmt.Sprintf(`version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: PROFILE } }
+  Comment: { key: { pk: "%s", sk: "COMMENT#${commentId}" } }
+rules:
+  gone: { delete: Comment, with: User%s }
+`, test.partition, test.by))
+			e, from, user := w.seeded(), 0, change.Key{Partition: "USER#u1", Sort: "PROFILE"}
+			drained := func() float64 {
+				before := w.sim.Usage()
+				from = w.drain(e, from)
+				return w.sim.Usage().Sub(before).WriteUnits
+			}
+			w.put(change.Item{"pk": s(user.Partition), "sk": s(user.Sort)})
+			partition := map[bool]string{true: "USER#u1", false: "POST#p1"}[test.by == ""]
+			for i := range children {
+				w.put(change.Item{"pk": s(partition), "sk": s(fmt.Sprintf("COMMENT#%03d", i)), "userId": s("u1"), "text": s("a comment")})
+			}
+			if units := drained(); units != test.come {
+				t.Errorf("that %d children come costs %.0f write units, want %.0f", children, units, test.come)
+			}
+			w.delete(user)
+			if units := drained(); units != test.gone {
+				t.Errorf("that they go costs %.0f write units, want %.0f", units, test.gone)
+			}
+			if items := w.items(); len(items) > 0 {
+				t.Errorf("%d items are left", len(items))
+			}
+		})
+	}
+}
