@@ -193,8 +193,8 @@ rules:
 	w.expectAudit()
 }
 
-// TestMovedParentKeepsItsChildren has an application move a post to another key: one transaction deletes the item and puts it anew. Whatever
-// record comes first, the like that knows the post by its slug stays.
+// TestMovedParentKeepsItsChildren has an application move a post to another key: one transaction deletes the item and puts it anew.
+// Whatever record comes first, the like that knows the post by its slug stays.
 func TestMovedParentKeepsItsChildren(t *testing.T) {
 	t.Parallel()
 	w := newEmptyWorld(t, emulator.Simulated(t))
