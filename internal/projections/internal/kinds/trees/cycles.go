@@ -31,12 +31,12 @@ const (
 // Parks implements host.Parker.
 func (kind) Parks(code string) bool { return code == codeCycle || code == codeTooDeep }
 
-const (
-	// cycleMax is how many items of one cycle are parked: a transaction has at most 100 parts, two for each of them.
-	cycleMax = 49
-	// walkMax is how many items a worker looks at to find out whether one is in a cycle.
-	walkMax = 4 * levelsMax
-)
+// cycleMax is how many items of one cycle are parked: a transaction has at most 100 parts, two for each of them.
+const cycleMax = 49
+
+// deepWalk is so many items that the first of them shows nothing, wherever the last one is: it has more than levelsMax others above it, and
+// one more, or is in a cycle or below one.
+const deepWalk = levelsMax + 2
 
 // member is an item on the way from another one to its root, as it was read.
 type member struct {
@@ -44,86 +44,103 @@ type member struct {
 	item change.Item
 }
 
-// cycleOf walks from an item to its parent, and on, until it comes to the item again; nil if it does not. It stops at an item that shows
-// something: if that is in the cycle, a worker is about to take it off, and looks again.
-func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item) ([]member, error) {
+// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. long says that it came to no
+// end within so many items. It stops at an item that shows something: if that is in the cycle, a worker is about to take it off, and looks
+// again.
+func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, most int) (cycle []member, long bool, err error) {
 	seen := map[change.Key]bool{}
 	var chain []member
-	for at := (member{id.Key, item}); len(chain) < walkMax; {
+	for at := (member{id.Key, item}); len(chain) < most; {
 		l := children.LinkOf(w.Planner, id.Binding, at.key, table.Image(at.item))
 		v := viewOf(w.Planner, id.Binding, at.key, table.Image(at.item))
 		if !l.Refers || len(chain) > 0 && v.known && v.depth != none {
-			return nil, nil
+			return nil, false, nil
 		}
 		chain, seen[at.key] = append(chain, at), true
 		if l.Parent == id.Key {
-			return chain, nil
+			return chain, false, nil
 		}
 		if seen[l.Parent] {
-			return nil, nil // a cycle above
+			return nil, false, nil // a cycle above
 		}
 		items, err := w.Tables.ReadItems(ctx, "reading "+l.Parent.String(), []change.Key{l.Parent})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		at = member{l.Parent, items[l.Parent]}
 	}
-	return nil, nil
+	return nil, true, nil
 }
 
-// examine parks the cycle that an item is in, or clears the one that it was in. anew parks a cycle again that is parked.
-func (w run) examine(ctx context.Context, id plan.ItemRule, anew bool) error {
+// cycleOf is the cycle that an item is in, if it is one of those that are parked.
+func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item) ([]member, error) {
+	cycle, _, err := w.walkUp(ctx, id, item, cycleMax)
+	return cycle, err
+}
+
+// examine parks the cycle that an item is in, and clears the one that it was in, of which the row under a key tells: its own, or that of
+// the parent that it had. anew parks a cycle again that is parked.
+func (w run) examine(ctx context.Context, id plan.ItemRule, told table.Key, anew bool) error {
 	return table.Contend(ctx, "looking for a cycle of "+id.Key.String(), func() (table.Round, error) {
-		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key},
-			[]table.Key{parkedKey(id)})
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{told})
 		if err != nil {
 			return table.Lost, err
 		}
 		cycle, err := w.cycleOf(ctx, id, items[id.Key])
-		row := rows[parkedKey(id)]
-		switch {
-		case err != nil:
+		if err != nil {
 			return table.Lost, err
-		case len(cycle) > 0 && len(cycle) <= cycleMax:
-			again := anew
-			anew = false
-			return w.parkCycle(ctx, id.Binding, cycle, again)
-		case table.TextOf(row["code"]) == codeCycle:
-			return w.clearCycle(ctx, member{id.Key, items[id.Key]}, id.Binding, row)
 		}
-		return table.Finished, nil
+		row := rows[told]
+		if tellsCycle(row, id.Key) && (cycle == nil || !slices.Equal(state.ReadParked(row).With, textsOf(cycle))) {
+			ended, err := w.clearCycle(ctx, member{id.Key, items[id.Key]}, id.Binding, row)
+			if ended == table.Lost || err != nil {
+				return ended, err
+			}
+		}
+		if cycle == nil {
+			return table.Finished, nil
+		}
+		return w.parkCycle(ctx, id.Binding, cycle, anew)
 	})
 }
 
-// parkCycle parks the items of a cycle, unless they are parked as such. Another cycle in which one of them was is cleared first.
-func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, anew bool) (table.Round, error) {
-	keys, texts := make([]table.Key, len(cycle)), make([]string, len(cycle))
+// textsOf are the keys of the items of a cycle, sorted.
+func textsOf(cycle []member) []string {
+	texts := make([]string, len(cycle))
 	for i, m := range cycle {
-		keys[i], texts[i] = parkedKey(plan.ItemRule{Binding: b, Key: m.key}), m.key.String()
+		texts[i] = m.key.String()
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func isCycle(row table.Row) bool { return table.TextOf(row["code"]) == codeCycle }
+
+// tellsCycle reports whether a row tells of a cycle that an item was in. Another program may have written on the item's own.
+func tellsCycle(row table.Row, key change.Key) bool {
+	p := state.ReadParked(row)
+	return isCycle(row) && (p.Item == key || slices.Contains(p.With, key.String()))
+}
+
+// parkCycle parks the items of a cycle, unless they are parked as such. If one of them was in another cycle, its record clears that.
+func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, anew bool) (table.Round, error) {
+	keys, way := make([]table.Key, len(cycle)), make([]string, len(cycle))
+	for i, m := range cycle {
+		keys[i], way[i] = parkedKey(plan.ItemRule{Binding: b, Key: m.key}), m.key.String()
 	}
 	rows, err := w.Tables.ReadState(ctx, "reading what is parked of a cycle", keys)
 	if err != nil {
 		return table.Lost, err
 	}
-	with := slices.Sorted(slices.Values(texts))
-	first := rows[keys[0]]
+	with, first := textsOf(cycle), rows[keys[0]]
 	same := func(key table.Key) bool {
 		row := rows[key]
-		return table.TextOf(row["code"]) == codeCycle && table.TextOf(row["parking"]) == table.TextOf(first["parking"]) &&
-			slices.Equal(state.ReadParked(row).With, with)
+		return isCycle(row) && table.TextOf(row["parking"]) == table.TextOf(first["parking"]) && slices.Equal(state.ReadParked(row).With, with)
 	}
 	if !anew && !slices.ContainsFunc(keys, func(key table.Key) bool { return !same(key) }) {
 		return table.Finished, nil
 	}
-	for i, m := range cycle {
-		if table.TextOf(rows[keys[i]]["code"]) == codeCycle {
-			if ended, err := w.clearCycle(ctx, m, b, rows[keys[i]]); ended == table.Lost || err != nil {
-				return ended, err
-			}
-			return table.Lost, nil // the rows are read again
-		}
-	}
-	why := &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + strings.Join(append(texts, texts[0]), " -> ") +
+	why := &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + strings.Join(append(way, way[0]), " -> ") +
 		"; take one of them out of the cycle"}
 	parking, parts := state.NewID(), []ddb.TransactWriteItem(nil)
 	for i, m := range cycle {
@@ -133,7 +150,7 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 		parts = append(parts, w.Tables.PutPart(row, table.Whole(c.SameAs(rows[keys[i]], "parking")), c))
 		parts = append(parts, w.stillRefers(b, m)...)
 	}
-	if err := w.Tables.Transact(ctx, "parking a cycle of "+texts[0], []string{b.ID}, parts); err != nil {
+	if err := w.Tables.Transact(ctx, "parking a cycle of "+way[0], []string{b.ID}, parts); err != nil {
 		return lostOr(err)
 	}
 	for _, m := range cycle {
@@ -199,7 +216,7 @@ func (w run) parkDeep(ctx context.Context, id plan.ItemRule, anew bool) error {
 		if deep == parked && !(deep && anew) {
 			return table.Finished, nil
 		}
-		if table.TextOf(row["code"]) == codeCycle { // the other rows of the cycle would be found no more
+		if isCycle(row) { // the other rows of the cycle would be found no more
 			if cycle, err := w.cycleOf(ctx, id, item); err != nil || cycle != nil {
 				return table.Finished, err
 			}

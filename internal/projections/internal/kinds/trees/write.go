@@ -2,6 +2,7 @@ package trees
 
 import (
 	"context"
+	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -19,26 +20,34 @@ import (
 type run struct{ *host.Run }
 
 // Apply implements host.Kind. What is parked of an item is looked at before the item is filled: a record may tell that the item left a
-// cycle.
+// cycle. So is what is parked of a parent that the item had: the item's own row may tell of something else by now.
 func (k kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w, fills := run{r}, &children.Asked(pl).Fills
 	var ids []plan.ItemRule
 	var keys []table.Key
-	for _, id := range fills.Keys() {
+	told := map[plan.ItemRule][]table.Key{}
+	for id, f := range fills.All() {
 		if host.SameFamily(id.Rule.Kind, k) {
-			ids, keys = append(ids, id), append(keys, parkedKey(id))
+			ids, told[id] = append(ids, id), rowsOn(id, f)
+			keys = append(keys, told[id]...)
 		}
 	}
 	rows, err := w.Tables.ReadState(ctx, "reading what is parked", keys)
 	var deep []plan.ItemRule
-	for i, id := range ids {
+	for _, id := range ids {
 		f := fills.Of(id)
-		switch code := table.TextOf(rows[keys[i]]["code"]); {
-		case err != nil:
+		if err != nil {
 			w.Failed(f.First, err)
-		case code == codeCycle:
-			w.Ended(ctx, f.First, id.Binding, id.Key, w.examine(ctx, id, f.Repark))
-		case code == codeTooDeep:
+		}
+		var seen []string
+		for _, at := range told[id] {
+			parking := table.TextOf(rows[at]["parking"])
+			if tellsCycle(rows[at], id.Key) && !slices.Contains(seen, parking) {
+				seen = append(seen, parking)
+				w.Ended(ctx, f.First, id.Binding, id.Key, w.examine(ctx, id, at, f.Repark))
+			}
+		}
+		if table.TextOf(rows[parkedKey(id)]["code"]) == codeTooDeep {
 			deep = append(deep, id)
 		}
 	}
@@ -49,6 +58,17 @@ func (k kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	}
 }
 
+// rowsOn are where it may be parked that an item is, or was, in a cycle.
+func rowsOn(id plan.ItemRule, f *children.Fill) []table.Key {
+	keys := []table.Key{parkedKey(id)}
+	for _, parent := range f.Former {
+		if !f.Refers || parent != f.Parent {
+			keys = append(keys, parkedKey(plan.ItemRule{Binding: id.Binding, Key: parent}))
+		}
+	}
+	return keys
+}
+
 // Write implements children.Family.
 func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *children.Filling) (target.Outcome, error) {
 	w := run{r}
@@ -56,15 +76,15 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 	parent := viewOf(w.Planner, f.Binding, f.Parent, f.Given)
 	if parent.exists && !parent.known {
 		// A worker is about to write the parent, and its record comes by the children. Only in a cycle each would wait for the other.
-		cycle, err := w.cycleOf(ctx, f.ItemRule, f.Child)
-		if err != nil || cycle == nil {
+		cycle, long, err := w.walkUp(ctx, f.ItemRule, f.Child, deepWalk)
+		if err != nil || cycle == nil && !long {
 			return target.Written, err
 		}
 		parent = view{exists: true, known: true}
 	}
 	o := ownOf(f.Binding, &m, f.Child).below(f.Binding, parent)
 	if o.depth == none {
-		if err := w.examine(ctx, f.ItemRule, false); err != nil {
+		if err := w.examine(ctx, f.ItemRule, parkedKey(f.ItemRule), false); err != nil {
 			return target.Written, err
 		}
 	}
