@@ -117,7 +117,7 @@ type Rule struct {
 
 	Attributes []Attribute // what each of Writes is made from
 	Shown      []Attribute // of a rule whose target shows a list: what it shows of each item
-	Order      string      // by whose values the items of one target are ordered: an attribute of Source, or a variable of its key; "" for none
+	Order      string      // by whose values the items of one target are ordered: an attribute or key variable of Source; "" for none
 	Each       Each
 
 	By         []Joined // as the file says it

@@ -37,7 +37,8 @@ func orderedSchedules() []schedule {
 		s.Turns = turns
 		return s
 	}
-	sleepsInRollup := slices.Concat(newPosts(1, 2), []Step{later(Struck, 3), later(Rest, 4), {Turns: Rest, Kind: Befall, Fault: adversary.Woke}})
+	sleepsInRollup := slices.Concat(newPosts(1, 2),
+		[]Step{later(Struck, 3), later(Rest, 4), {Turns: Rest, Kind: Befall, Fault: adversary.Woke}})
 	return []schedule{{
 		// A sleeper has read the posts, and reads the operations when it wakes: another worker has counted one more.
 		guard: "MembersLast", name: "a sleeper shows former posts under a later count", rules: newestRules, taken: true,

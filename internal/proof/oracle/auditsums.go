@@ -63,14 +63,7 @@ func (a *audit) sums() {
 			if rest, per := strings.CutPrefix(text, ":"); per {
 				value, text, _ = strings.Cut(rest, " ")
 			}
-			if member, ok := strings.CutPrefix(text, "<"); ok { // order and digest stand before the group
-				_, member, _ = strings.Cut(member, " ")
-				_, member, _ = strings.Cut(member, " ")
-				text = "+0 " + member
-			}
-			if group, one := strings.CutPrefix(text, "*"); one {
-				text = "+1 " + group
-			}
+			text = withAmount(text)
 			amount, group, ok := strings.Cut(strings.TrimPrefix(text, "+"), " ")
 			if rule := a.ids[id]; !ok || text[0] != '+' || rule == nil {
 				continue
@@ -124,6 +117,19 @@ func (a *audit) sums() {
 			a.differs(idIn(group), change.Key{Partition: group}, "members", count(w.members), count(g.members))
 		}
 	}
+}
+
+// withAmount writes the text of a contribution as one with an amount: 1 of a mark alone, and 0 of an item's place in an order.
+func withAmount(text string) string {
+	if member, ok := strings.CutPrefix(text, "<"); ok { // order and digest stand before the group
+		_, member, _ = strings.Cut(member, " ")
+		_, member, _ = strings.Cut(member, " ")
+		return "+0 " + member
+	}
+	if group, one := strings.CutPrefix(text, "*"); one {
+		return "+1 " + group
+	}
+	return text
 }
 
 // longGroups finds the groups whose accumulators have a cut key, by that key.

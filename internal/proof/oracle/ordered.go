@@ -240,8 +240,8 @@ func (t *table) shownFirst(rule *rules.Rule) []cell {
 	})
 }
 
-// members compares the rows of items in groups with what the items ask for. Of a place in force that its item does not ask for any more, the
-// item tells no content.
+// members compares the rows of items in groups with what the items ask for. Of a place in force that its item does not ask for any more,
+// the item tells no content.
 func (a *audit) members() {
 	want := map[change.Key]wanted{}
 	for key, effects := range a.effects {

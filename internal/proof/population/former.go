@@ -40,6 +40,9 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 			if kind == nil || r.IntN(2) == 0 {
 				return line
 			}
+			if kind.Traits().Displays != "" && !addsUp(kind) && r.IntN(2) == 0 {
+				return formerOrder(line, r.IntN(4))
+			}
 			return p.formerLine(r, kind, line)
 		})
 		former, err := New("former", text, p.Set.Kinds())
@@ -70,8 +73,6 @@ func (p *Population) formerLine(r *rand.Rand, of rules.Kind, line string) string
 		return ""
 	case x < 4:
 		return strings.Replace(line, name+":", name+"-once:", 1)
-	case x < 9 && of.Traits().Displays != "" && !aggregate:
-		return formerOrder(line, r.IntN(4))
 	case kind == "tree":
 		return formerTree(x, line)
 	case x < 5 && aggregate:

@@ -132,5 +132,6 @@ func (h *Host) DoRollup(ctx context.Context, d state.DueRollup, do func(context.
 
 // DropRollup deletes the row of a roll-up for which no rule in force asks.
 func (h *Host) DropRollup(ctx context.Context, d state.DueRollup) error {
-	return h.Tables.DeleteState(ctx, d.Group.ID, "dropping the roll-up of "+d.Group.Group, state.DueRollupKey(d.Group), "", table.NewExpression())
+	key := state.DueRollupKey(d.Group)
+	return h.Tables.DeleteState(ctx, d.Group.ID, "dropping the roll-up of "+d.Group.Group, key, "", table.NewExpression())
 }

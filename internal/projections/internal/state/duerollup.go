@@ -59,8 +59,8 @@ func AskRollup(c *table.Expression, g plan.GroupRef, due time.Time) string {
 		"asked", table.Text(NewID()), "due", table.Number(due.UnixMilli()))
 }
 
-// TakeRollup is the update by which a worker takes a roll-up, with the condition that none has put it off, taken or released it since it was
-// read. The roll-up is the worker's then.
+// TakeRollup is the update by which a worker takes a roll-up, with the condition that none has put it off, taken or released it since it
+// was read. The roll-up is the worker's then.
 func TakeRollup(c *table.Expression, d *DueRollup, now time.Time) (update, condition string) {
 	condition = table.Whole(c.Same("asked", d.asked) + c.Same("holder", d.holder))
 	d.holder = change.String(NewID())
