@@ -3,9 +3,6 @@ package groups
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -79,6 +76,9 @@ func (r run) makeItems(ctx context.Context, groups []plan.GroupRef, pl *plan.Cha
 		for _, i := range items[n].asks {
 			errs[i] = cmp.Or(errs[i], err)
 		}
+		if err == nil {
+			r.Settle(items[n].Key)
+		}
 	}
 }
 
@@ -94,34 +94,45 @@ func (r run) derivedItems(groups []plan.GroupRef, pl *plan.Changes, errs []error
 			errs[i] = host.ErrNotLive
 			continue
 		}
-		key, ru := change.ParseKey(g.Group), pl.Rollups.Of(g)
-		if !r.Tables.CanExist(key) {
+		key := change.ParseKey(g.Group)
+		if !r.Tables.CanExist(key) || r.Settled[key] {
 			continue
 		}
 		it := byKey[key]
 		if it == nil {
-			it = &Item{Key: key, Entity: g.Rule.Target}
-			for _, rule := range it.Entity.Makers {
-				if b := r.Planner.Of(rule); b.Live.Load() {
-					it.Live = append(it.Live, b)
-				} else {
-					it.Waits = true
-				}
-			}
+			it = r.derivedItem(g, key, pl)
 			byKey[key] = it
 			items = append(items, it)
 		}
 		it.asks = append(it.asks, i)
+	}
+	return items
+}
+
+// derivedItem is the item of a group, with all that the plan asks of it under any of its rules, of whatever family.
+func (r run) derivedItem(g plan.GroupRef, key change.Key, pl *plan.Changes) *Item {
+	it := &Item{Key: key, Entity: g.Rule.Target}
+	for _, rule := range it.Entity.Makers {
+		b := r.Planner.Of(rule)
+		if !b.Live.Load() {
+			it.Waits = true
+			continue
+		}
+		it.Live = append(it.Live, b)
+		ru := pl.Rollups.Of(plan.GroupRef{Binding: b, Group: g.Group})
+		if ru == nil {
+			continue
+		}
 		it.expired, it.deleted = it.expired || ru.Expired, it.deleted || ru.Deleted
 		it.forced = it.forced || ru.Asked
 		if img, seen := ru.Seen[key]; seen {
 			it.known, it.seen = true, img
 		}
 		if ru.Contested[key] {
-			it.contested = g.Binding
+			it.contested = b
 		}
 	}
-	return items
+	return it
 }
 
 // Settlement is what the rows say of a derived item.
@@ -258,63 +269,6 @@ func (r run) isRight(it *Item, s Settlement, img change.Image) bool {
 	return true
 }
 
-// stamps are those of the item's rules, with what each displays.
-func (r run) stamps(it *Item, s Settlement) (values [][]change.Value, stamps []stamp.Stamp) {
-	for i, b := range it.Live {
-		shown := FormOf(b.Rule).Values(s.Totals[i])
-		values = append(values, shown)
-		stamps = append(stamps, stamp.Stamp{Context: contextOf(b, r.Planner.Incarnation, it.Key, ""), Version: r.versionOf(s.Totals[i]),
-			Digest: stamp.Digest(shown)})
-	}
-	return values, stamps
-}
-
-// content is all that the rules want on the item; absent: no attribute.
-func (r run) content(it *Item, s Settlement) map[string]change.Value {
-	content := map[string]change.Value{plan.MadeAttribute: change.String(plan.MadeMark(it.Key))}
-	for _, eq := range it.Entity.Equals {
-		content[eq.Attribute] = eq.Value
-	}
-	values, stamps := r.stamps(it, s)
-	for i, b := range it.Live {
-		if s.Totals[i].Err != nil {
-			continue
-		}
-		for n, name := range b.Rule.Writes {
-			content[name] = values[i][n]
-		}
-		content[b.Stamp] = change.String(stamps[i].String())
-	}
-	if it.Entity.Expire > 0 {
-		content[it.Entity.ExpireAttribute] = change.Number(fmt.Sprint(r.Now().Add(it.Entity.Expire).Unix()))
-	}
-	return content
-}
-
-// itemWrite writes the item as the rows say, if it is there and shows nothing later.
-func (r run) itemWrite(it *Item, s Settlement) *target.Write {
-	w := target.On(it.Live[0], "deriving "+it.Key.String(), it.Key)
-	putAll(w, r.content(it, s))
-	_, stamps := r.stamps(it, s)
-	w.Condition = w.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(it.Key)))
-	for _, eq := range it.Entity.Equals {
-		w.Condition += w.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
-	}
-	for i, b := range it.Live {
-		if s.Totals[i].Err != nil {
-			continue
-		}
-		w.Condition += " AND " + target.UnstampedOr(w.Expression, b.Stamp, stamps[i])
-	}
-	return w
-}
-
-func putAll(w *target.Write, content map[string]change.Value) {
-	for _, name := range slices.Sorted(maps.Keys(content)) {
-		w.Put(name, content[name])
-	}
-}
-
 // settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. It reports false if
 // they are not.
 func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (bool, error) {
@@ -332,7 +286,12 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 	case s.Members <= 0:
 		part = r.itemGone(it)
 	case it.seen == nil && it.expired && !it.forced:
-		return r.noteExpiry(ctx, it, s, rows)
+		if waits, err := r.isPutOff(ctx, it); err != nil {
+			return false, err
+		} else if !waits {
+			return r.noteExpiry(ctx, it, s, rows)
+		}
+		part = r.itemWhole(it, s)
 	default:
 		part = r.itemWhole(it, s)
 	}
@@ -364,40 +323,14 @@ func (r run) isLater(it *Item) bool {
 	return false
 }
 
-// asRead is the condition that an item is still what it was when it was read: nothing, another program's, or one that rules made, with the
-// same stamps. Later rules show the same rows under other stamps.
-func (r run) asRead(it *Item, c *table.Expression) string {
-	if it.seen == nil {
-		return c.Format("attribute_not_exists(%n)", r.Tables.PartitionKey)
+// isPutOff reports whether a roll-up of the item is put off: then something has contributed since the item was written.
+func (r run) isPutOff(ctx context.Context, it *Item) (bool, error) {
+	var keys []table.Key
+	for _, g := range it.parts() {
+		keys = append(keys, state.DueRollupKey(g))
 	}
-	condition := c.Same(plan.MadeAttribute, it.seen.Lookup(plan.MadeAttribute))
-	for _, b := range it.Live {
-		condition += c.Same(b.Stamp, it.seen.Lookup(b.Stamp))
-	}
-	return table.Whole(condition)
-}
-
-// itemWhole puts the item in the place of whatever stands there.
-func (r run) itemWhole(it *Item, s Settlement) ddb.TransactWriteItem {
-	content := r.content(it, s)
-	maps.DeleteFunc(content, func(_ string, v change.Value) bool { return v.Kind() == change.KindAbsent })
-	item := attributes.ItemToTable(change.Item(content))
-	for name, v := range r.Tables.ItemKey(it.Key) {
-		item[name] = v
-	}
-	c := table.NewExpression()
-	condition := r.asRead(it, c)
-	return ddb.TransactWriteItem{Put: &ddb.Put{TableName: &r.Tables.Table, Item: item, ConditionExpression: &condition,
-		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values, ReturnValuesOnConditionCheckFailure: table.AllOld}}
-}
-
-// itemGone deletes whatever stands at the item's key.
-func (r run) itemGone(it *Item) ddb.TransactWriteItem {
-	c := table.NewExpression()
-	condition := r.asRead(it, c)
-	return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &r.Tables.Table, Key: r.Tables.ItemKey(it.Key),
-		ConditionExpression: &condition, ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-		ReturnValuesOnConditionCheckFailure: table.AllOld}}
+	rows, err := r.Tables.ReadState(ctx, "reading roll-ups that were put off", keys)
+	return len(rows) > 0, err
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.

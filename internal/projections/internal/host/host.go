@@ -54,8 +54,17 @@ type Run struct {
 	Done   int // records before the first one that is held up
 	Err    error
 
-	Defers   bool            // roll-ups may be put off
-	Pointing []plan.GroupRef // targets at which items were found to point, beside those of their effects
+	Defers   bool                // roll-ups may be put off
+	Pointing []plan.GroupRef     // targets at which items were found to point, beside those of their effects
+	Settled  map[change.Key]bool // items that rules of several families make, and that one of these has brought up to date
+}
+
+// Settle notes that an item which several families may make is up to date under all of its rules.
+func (r *Run) Settle(item change.Key) {
+	if r.Settled == nil {
+		r.Settled = map[change.Key]bool{}
+	}
+	r.Settled[item] = true
 }
 
 // Failed notes that a part did not succeed. The failure of the first record counts, and of that the one noted first.
