@@ -78,7 +78,7 @@ func derivedSchedules() []schedule {
 		// came, and that the application wrote over the attribute of one of its rules.
 		guard: "DerivedSeen", name: "one batch tells that an item came, and that the application wrote on it", rules: likedTags,
 		steps: []Step{
-			puts("pk=POST#1, sk=INFO, tag=a, likes=#1"), {Turns: Struck, Kind: Update, Items: []change.Item{row("pk=TAG#a, sk=INFO, likes=#4711")}},
+			puts("pk=POST#1, sk=INFO, tag=a, likes=#1"), {Turns: Struck, Kind: Update, Items: []change.Item{row("pk=TAG#a, sk=INFO, posts=#4711")}},
 			{Turns: Rest, Kind: Judge},
 		},
 		strikes: []adversary.Strike{at(`^Process .*TAG#a`, 0, adversary.CrashedBefore)},
