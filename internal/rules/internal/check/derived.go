@@ -34,7 +34,7 @@ func (c *checker) derivedEntity(e *Entity) {
 		case r.Target != e:
 		case r.traits.MakesItems:
 			c.Add(r.Decl.Target.At, "rule.makes_derived", "name another entity, or drop `derived` of "+name,
-				"%s items are made by counts, sums and averages: %s is derived", name, name)
+				"%s items are made by the rules that show values on them: %s is derived", name, name)
 		case r.derives() && r.Join.ByUnique:
 			c.Add(r.Decl.Target.At, "rule.derived_by_unique", "join by all variables of its key: an item that does not exist yet has no other id",
 				"a derived %s cannot be found by its %s alone", name, e.Decl.Unique.Text)
@@ -52,7 +52,7 @@ func (c *checker) derivedEntity(e *Entity) {
 	switch {
 	case count == 0 && len(c.unknown) == 0 && !c.targeted(e):
 		c.Add(at, "entity.nothing_derives", fmt.Sprintf("give it a rule, as in `{ count: Post, as: %s.postCount }`, or drop `derived`", name),
-			"no count, sum or average makes the items of %s", name)
+			"no rule shows a value on the items of %s, and so makes them", name)
 	case count > derivedRulesMax:
 		c.Add(at, "entity.too_many_rules", "divide the attributes between two entities",
 			"%d rules make the items of %s; at most %d can, since DynamoDB bounds the length of a condition", count, name, derivedRulesMax)
