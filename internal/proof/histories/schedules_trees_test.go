@@ -44,6 +44,7 @@ func chain(n int) (steps []Step) {
 func treeSchedules() []schedule {
 	judged := Step{Turns: Rest, Kind: Judge}
 	tooDeep := append(chain(66), judged, step(Rest, Delete, "pk=FOLDER#f1, sk=METADATA"), judged)
+	between := append(chain(66), judged, puts(folder("m", "f30", "m")), moves(Rest, "f31", "m"), judged, moves(Rest, "f31", "f30"), judged)
 	return []schedule{
 		{
 			guard: "TreeFollows", name: "a folder is renamed two levels up", rules: folders,
@@ -104,5 +105,7 @@ func treeSchedules() []schedule {
 		},
 		{guard: "DeepParked", name: "folders are 66 levels deep", rules: folders, steps: tooDeep},
 		{guard: "DeepCleared", name: "the root of folders that are too deep is deleted", rules: folders, steps: tooDeep},
+		// The one that was too deep is below the next one by now, and is parked no more.
+		{guard: "DeepCleared", name: "a folder comes between others, above one that is too deep, and goes", rules: folders, steps: between},
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 // The items of a cycle are parked together, by one transaction that checks that each of them still refers to the next; each row names
 // all of them. So a group of rows tells of a cycle that was there. A cycle ends when one of its items refers elsewhere: the record of
-// that item finds its row, and clears the whole group, by one transaction that checks how the item refers by now. What the items show
-// plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
+// that item finds its row, or that of the parent that it had, and clears the whole group, by one transaction that checks how the item refers
+// by now. What the items show plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
 
 // The codes under which items are parked.
 const (
