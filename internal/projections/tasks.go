@@ -85,7 +85,17 @@ func lookedAt(t state.Task, all []state.Task) (children int) {
 
 // isDue reports whether a worker may begin with a task: all of it is not yet done, or only the end is left, behind its ranges.
 func isDue(t state.Task, all []state.Task) bool {
+	if awaitsSeeding(t) {
+		return false
+	}
 	return !t.Done || !slices.ContainsFunc(all, func(o state.Task) bool { return o.Range > 0 && o.IsOfFanOut(t) })
+}
+
+// awaitsSeeding reports whether a task must wait until its rule is live. Until then, a parent that is known by a unique value may be there
+// although no locator tells: what is deleted for its absence cannot be put back.
+func awaitsSeeding(t state.Task) bool {
+	r := t.Parent.Rule
+	return !t.Parent.Former && r.ByUnique && r.Deletes() && !t.Parent.Live.Load()
 }
 
 // TasksFound rises whenever WorkTasks finds a task: if it stays the same during a call, no worker has written to a child meanwhile.
@@ -161,6 +171,11 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 		}
 		if rolledUp > 0 || pause > 0 {
 			e.tasksFound.Add(1)
+		}
+		if slices.ContainsFunc(all, awaitsSeeding) { // another process may have seeded it
+			if err := e.registry.Under(ctx, func() error { return nil }); err != nil {
+				return pieces, ended(err)
+			}
 		}
 		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
 		switch {

@@ -54,12 +54,18 @@ func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ve
 	return dropMark(ctx, w, id, mark)
 }
 
-// dropMark deletes a mark if it is as it was read: the mark of a later deletion stays.
+// dropMark takes a mark away if it is as it was read: the mark of a later deletion stays.
 func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) error {
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(mark, "a", "changes"))
-	return w.Tables.DeleteState(ctx, id.ID, "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key),
-		condition, c)
+	doing, key := "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key)
+	if !id.Rule.ByUnique {
+		return w.Tables.DeleteState(ctx, id.ID, doing, key, condition, c)
+	}
+	// The row of a value stays, so that its count only rises: the task of a mark that is gone must not look like a later one.
+	update := c.Format("SET %n = %v REMOVE %n", "changes", table.Number(nextCount(w, mark)), "deleted")
+	_, err := w.Tables.UpdateState(ctx, id.ID, doing, key, update, condition, c)
+	return err
 }
 
 func readMark(ctx context.Context, w children.Run, id plan.ItemRule) (table.Row, error) {
@@ -100,7 +106,7 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 		return err
 	}
 	switch {
-	case len(locator.Sources) > 0 && mark != nil:
+	case len(locator.Sources) > 0 && state.IsMarked(mark):
 		return dropMark(ctx, w, id, mark)
 	case len(locator.Sources) > 0 || !deleted:
 		return nil
@@ -109,15 +115,42 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 	if err != nil {
 		return err
 	}
-	return removeLater(ctx, w, id, v)
+	return removeLater(ctx, w, id, v, w.Now().Add(takeoverTime))
 }
 
 // takeoverTime is how long the children of a value are left when its item was deleted. An application that moves an item to another key
 // writes two items, whose records come in any order: the worker that applies the other one is given time. Nothing else hangs on it.
 const takeoverTime = 30 * time.Second
 
+// takeoverEnd is when the children of a value that is marked are left no more. A mark expires a fixed time after its deletion.
+func takeoverEnd(mark table.Row) time.Time {
+	return time.Unix(table.NumberOf(mark["ttl"]), 0).Add(takeoverTime - state.TombstoneTTL)
+}
+
+// leaveMarked leaves the children of a value to the task, if it still is marked. The mark's count is raised: so the task begins with the
+// first child again. What other children wait for stays.
+func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
+	v, end := stamp.Version(""), time.Time{}
+	doing := "leaving children of " + id.Key.Partition
+	err := table.Contend(ctx, doing, func() (table.Round, error) {
+		mark, err := readMark(ctx, w, id)
+		if err != nil || !state.IsMarked(mark) {
+			return table.Finished, err
+		}
+		count, c := nextCount(w, mark), table.NewExpression()
+		v, end = stamp.VersionOf(id.Epoch, count), takeoverEnd(mark)
+		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key),
+			c.Format("SET %n = %v", "changes", table.Number(count)), table.Whole(c.SameAs(mark, "changes", "deleted")), c)
+		return table.FinishedIf(written), err
+	})
+	if err != nil || v == "" {
+		return err
+	}
+	return removeLater(ctx, w, id, v, end)
+}
+
 // removeLater leaves all children of a value that is marked to a task. Workers take it for held until the time is over.
-func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
+func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version, until time.Time) error {
 	found := false
 	_, _, err := w.WriteChildren(ctx, id.Binding, children.Span{Parent: id.Key}, 1, func(_ context.Context, rows []children.Row) (int, error) {
 		found = len(rows) > 0
@@ -126,11 +159,15 @@ func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.
 	if err != nil || !found {
 		return err
 	}
-	return w.PutTask(ctx, state.Task{Parent: id, At: v, Cursor: table.Row{}, Until: w.Now().Add(takeoverTime)})
+	return w.PutTask(ctx, state.Task{Parent: id, At: v, Cursor: table.Row{}, Until: until})
 }
 
-// countMark marks a value. The version of its mark is a count, because its items have no order; without a mark, the count goes on from
-// the time in seconds, as tasks may carry a former one.
+// nextCount is a count above that of a value's row. Without a row it goes on from the time in seconds, as tasks may carry a former one.
+func nextCount(w children.Run, row table.Row) int64 {
+	return max(state.CountOf(row["changes"]), w.Now().Unix()) + 1
+}
+
+// countMark marks a value. The version of its mark is a count, because its items have no order.
 func countMark(ctx context.Context, w children.Run, id plan.ItemRule) (v stamp.Version, err error) {
 	doing := "marking the deletion of " + id.Key.Partition
 	err = table.Contend(ctx, doing, func() (table.Round, error) {
@@ -138,7 +175,7 @@ func countMark(ctx context.Context, w children.Run, id plan.ItemRule) (v stamp.V
 		if err != nil {
 			return table.Lost, err
 		}
-		count := max(state.CountOf(mark["changes"]), w.Now().Unix()) + 1
+		count := nextCount(w, mark)
 		c := table.NewExpression()
 		set := c.Format("SET %n = %v, ", "changes", table.Number(count)) + deletedSet(w, c)
 		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), set,

@@ -90,8 +90,12 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 	return len(some), dropMark(ctx, w, parent, mark)
 }
 
-// Remove implements children.Marking.
+// Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
+// left to the task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
+	if parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))) {
+		return leaveMarked(ctx, w, parent)
+	}
 	seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
 	if err != nil {
 		return err

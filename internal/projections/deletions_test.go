@@ -1,0 +1,136 @@
+package projections
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+const slugDeletion = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" }, unique: slug }
+  Like: { key: { pk: "USER#${userId}", sk: "LIKE#${likeId}" } }
+rules:
+  likes: { delete: Like, with: Post, by: { slug: about } }
+`
+
+var aLike = change.Key{Partition: "USER#u", Sort: "LIKE#1"}
+
+func (w *world) putSlug(id, slug string) change.Key {
+	w.put(change.Item{"pk": s("POST#" + id), "sk": s("METADATA"), "slug": s(slug)})
+	return change.Key{Partition: "POST#" + id, Sort: "METADATA"}
+}
+
+func (w *world) putLike(about string) {
+	w.put(change.Item{"pk": s(aLike.Partition), "sk": s(aLike.Sort), "about": s(about)})
+}
+
+// TestANewRuleDeletesNoChildOfAnItemThatItHasNotSeen deletes an item whose unique value another one has, which the scan for the new rule
+// has not come to. Children of the value stay; they go if no item has it once the scan has ended.
+func TestANewRuleDeletesNoChildOfAnItemThatItHasNotSeen(t *testing.T) {
+	for name, moved := range map[string]bool{"another item has the value": true, "no item has it": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, slugDeletion)
+				former := w.putSlug("p", "s")
+				if moved {
+					w.putSlug("q", "s")
+				}
+				from := len(w.records())
+				e := w.engine(nil)
+				w.putLike("s")
+				from = w.drain(e, from)
+				w.delete(former)
+				at := w.drain(e, from)
+				time.Sleep(time.Minute)
+				if _, err := e.WorkTasks(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				w.putLike("another")
+				w.putLike("s") // its record finds the mark
+				at = w.drain(e, at)
+				if w.get(aLike) == nil {
+					t.Error("the like was deleted before all items were seen")
+				}
+				if err := e.Seed(w.ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.WorkTasks(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				w.drain(e, at)
+				if there := w.get(aLike) != nil; there != moved {
+					t.Errorf("in the end the like is there: %t, want %t", there, moved)
+				}
+			})
+		})
+	}
+}
+
+// TestADeletionIsMarkedAnewWithinASecond deletes an item twice within a second, the first time in records that come twice.
+func TestADeletionIsMarkedAnewWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slugDeletion)
+		e := w.seeded()
+		w.putLike("s")
+		post := w.putSlug("p", "s")
+		at := w.drain(e, 0)
+		w.delete(post)
+		at = w.drain(e, at)
+		for range 3 {
+			w.drain(e, at-1)
+		}
+		w.putSlug("p", "s")
+		at = w.drain(e, at)
+		w.delete(post)
+		w.drain(e, at)
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if w.get(aLike) != nil {
+			t.Error("the like outlives its post")
+		}
+	})
+}
+
+// TestAChildThatIsWrittenWhileAnItemTakesTheValueOverStays writes a child between the records of two items, the former and the new one of
+// a value.
+func TestAChildThatIsWrittenWhileAnItemTakesTheValueOverStays(t *testing.T) {
+	for name, moved := range map[string]bool{"another item takes the value over": true, "none does": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, slugDeletion)
+				e := w.seeded()
+				post := w.putSlug("p", "s")
+				at := w.drain(e, 0)
+				w.delete(post)
+				at = w.drain(e, at)
+				time.Sleep(5 * time.Second)
+				w.putLike("s")
+				at = w.drain(e, at)
+				if w.get(aLike) == nil {
+					t.Error("the like was deleted at once")
+				}
+				if moved {
+					w.putSlug("q", "s")
+				}
+				at = w.drain(e, at)
+				began := time.Now()
+				if _, err := e.WorkTasks(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(began); waited > 30*time.Second {
+					t.Errorf("the task has waited for %v more", waited)
+				}
+				w.drain(e, at)
+				if there := w.get(aLike) != nil; there != moved {
+					t.Errorf("in the end the like is there: %t, want %t", there, moved)
+				}
+			})
+		})
+	}
+}
