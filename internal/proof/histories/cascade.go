@@ -60,10 +60,11 @@ func (l *life) judgeCascade(w *adversary.Worker, key change.Key, before change.I
 	}
 }
 
-// knowsHolder reports whether a locator says that an item has a unique value.
-func (l *life) knowsHolder(_ *rules.Rule, value string, holder change.Key) bool {
+// knowsHolder reports whether a locator says that an item has a unique value; also if a new rule has not seen all items, as it must wait
+// until it has.
+func (l *life) knowsHolder(r *rules.Rule, value string, holder change.Key) bool {
 	rows, err := items(l.crew.Sim, stateTableName)
-	if err != nil {
+	if err != nil || isNew(r, rows) {
 		return true
 	}
 	escaped := strings.NewReplacer("%", "%25", "/", "%2F").Replace(value)
@@ -72,6 +73,19 @@ func (l *life) knowsHolder(_ *rules.Rule, value string, holder change.Key) bool 
 		return strings.HasPrefix(pk, "locator/") && (strings.HasSuffix(pk, "/"+escaped) || strings.Contains(pk, "~")) &&
 			slices.ContainsFunc(row["items"].List(), func(v change.Value) bool { return v.Text() == holder.String() })
 	})
+}
+
+// isNew reports whether a rule is registered, and was never live.
+func isNew(r *rules.Rule, rows []change.Item) bool {
+	found := false
+	for _, row := range rows {
+		if row["fingerprint"].Text() == r.Fingerprint {
+			if found = true; row["state"].Text() != "seeding" {
+				return false
+			}
+		}
+	}
+	return found
 }
 
 // outliving says which children outlive their parents' deletion (promise 11). Where records or the state table were lost, it is open

@@ -114,6 +114,15 @@ func deletionSchedules() []schedule {
 			},
 		},
 		{
+			// The scan for a new rule is held up, and has not come to the other post with the slug.
+			guard: "ValueAwaitsSeeding", name: "a post is deleted while the scan has not seen another one with its slug", rules: slugs,
+			old: 2, fanOutMax: 100, steps: []Step{
+				puts(post + ", slug=s"), puts(other + ", slug=s"), comment("about=s"), gone(post),
+				{Turns: 100, Kind: Befall, Fault: adversary.Woke}, judged, // until then, the task is left
+			},
+			strikes: []adversary.Strike{holds(`^Scan app `, 0)},
+		},
+		{
 			// A worker that comes to the first post has read that it has the slug. Then it is deleted.
 			guard: "MarkBeforeLocator", name: "a sleeper clears the mark of a slug that a deleted post had", rules: slugs, taken: true,
 			steps:   []Step{puts(post + ", slug=s"), gone(post), woken, comment("about=s"), judged},

@@ -147,9 +147,11 @@ func (a *audit) positions(families map[change.Key]*family) {
 	}
 }
 
-// mark checks that the row of a parent under a rule that deletes says that the parent was deleted, and expires.
+// mark checks that the row of a parent under a rule that deletes says that the parent was deleted, and expires. The row of a value only
+// counts, where an item has the value again.
 func (a *audit) mark(key change.Key) {
-	if deleted := a.rows[key]["deleted"]; !deleted.Bool() {
+	counts := a.ids[idIn(key.Partition)].ByUnique
+	if deleted := a.rows[key]["deleted"]; !deleted.Bool() && (!counts || deleted.Kind() != change.KindAbsent) {
 		a.differs("", key, "deleted", change.Bool(true), deleted)
 	}
 	a.expires(key, tombstoneDays*24*time.Hour)
