@@ -51,7 +51,7 @@ type Config struct {
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
 	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
-	DisplayEvery time.Duration // least time between writes of a display that many records change; WorkTasks writes its last state; default: at once
+	DisplayEvery time.Duration // least time between writes of a display that many records change: WorkTasks does the rest; default: 0
 	Creating     func()        // called while DynamoDB makes the state table; default: nothing
 	HealsMax     int           // corrections of one rule's attributes on one item in ten minutes; default 300
 	BatchMin     int           // so many writes of targets that wait at the same time go out in batches; default 5

@@ -12,7 +12,7 @@ import (
 
 // A display that many records change is written at most once in DisplayEvery by one process. A worker that rolled the group up a moment
 // ago puts the next roll-up off: it leaves a row in the state table, and its records are done. The row is durable, so any worker does
-// the roll-up once it is due. Clocks say only when (docs/adr/0037-hot-displays-wait.md).
+// the roll-up once it is due. Clocks say only when (docs/adr/0035-hot-displays-wait.md).
 //
 // A worker reads the row after its moves. If the row is there and no worker has begun the roll-up, the one that will begin it reads the
 // group after that: nothing is to be written. Otherwise the worker puts it off once more, by which the row stays: the worker that has

@@ -19,8 +19,8 @@ import (
 
 // The items of a cycle are parked together, by one transaction that checks that each of them still refers to the next; each row names
 // all of them. So a group of rows tells of a cycle that was there. A cycle ends when one of its items refers elsewhere: the record of
-// that item finds its row, or that of the parent that it had, and clears the whole group, by one transaction that checks how the item refers
-// by now. What the items show plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
+// that item finds its row, or that of the parent that it had. It clears the whole group, by one transaction that checks how the item
+// refers by now. What the items show plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
 
 // The codes under which items are parked.
 const (
@@ -44,9 +44,9 @@ type member struct {
 	item change.Item
 }
 
-// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. long says that it came to no
-// end within so many items. It stops at an item that shows something: if that is in the cycle, a worker is about to take it off, and looks
-// again.
+// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. long says that it came
+// to no end within so many items. It stops at an item that shows something: if that is in the cycle, a worker is about to take it off,
+// and looks again.
 func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, most int) (cycle []member, long bool, err error) {
 	seen := map[change.Key]bool{}
 	var chain []member
