@@ -122,8 +122,9 @@ func settled(t *testing.T, p *killable) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now := p.running.Status().Read
-		if left.Tasks == 0 && now == read {
+		status := p.running.Status()
+		now := status.Read
+		if left.Tasks == 0 && now == read && status.Stream.CaughtUp {
 			return
 		}
 		read = now

@@ -129,8 +129,13 @@ func remove(ctx context.Context, w children.Run, parent plan.ItemRule, some []ch
 			}
 			continue
 		}
-		for _, key := range chunk { // one of them is not as it was seen, or together they are too large
-			if err := removeOne(ctx, w, parent, key, seen[key]); err != nil {
+		// One of them is not as it was seen, or together they are too large. Mostly another worker has deleted them meanwhile.
+		now, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), chunk)
+		if err != nil {
+			return err
+		}
+		for _, key := range chunk {
+			if err := removeOne(ctx, w, parent, key, now[key]); err != nil {
 				return err
 			}
 		}
