@@ -27,7 +27,7 @@ func EntryItem(r table.Row) (change.Key, bool) {
 	}
 	text := strings.TrimPrefix(table.TextOf(r[table.PK]), EntryPrefix)
 	key := change.ParseKey(text)
-	return key, EntryKey(key) == table.KeyOf(r) && len(text)+len(EntryPrefix) < table.PartitionBytesMax
+	return key, EntryKey(key) == table.KeyOf(r) && !table.LooksCut(table.TextOf(r[table.PK]))
 }
 
 // ReadEntry decodes a ledger entry; nil for a row that is not there.

@@ -3,8 +3,10 @@ package table
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -37,6 +39,13 @@ func bounded(text string, bytesMax int) string {
 	sum := sha256.Sum256([]byte(text))
 	tail := "~" + hex.EncodeToString(sum[:])
 	return strings.ToValidUTF8(text[:bytesMax-len(tail)], "") + tail
+}
+
+var cutTail = regexp.MustCompile(`~[0-9a-f]{64}$`)
+
+// LooksCut reports whether a partition key looks like one that NewKey has cut.
+func LooksCut(partition string) bool {
+	return len(partition) > PartitionBytesMax-utf8.UTFMax && cutTail.MatchString(partition)
 }
 
 // Attributes is the key as the SDK wants it.
