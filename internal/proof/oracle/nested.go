@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	levelsMax = 64 // of a tree
-	cycleMax  = 49 // items of a cycle that are parked
+	levelsMax = 64       // of a tree
+	cycleMax  = 200      // items of a cycle that are parked, and
+	bytesMax  = 64 << 10 // how long their keys may be together
 )
 
 // nester is what a rule reads and writes that follows items along themselves; false for every other rule.
@@ -66,7 +67,7 @@ func (t *table) climb(rule *rules.Rule, items map[change.Key]change.Item, key ch
 		for i, before := range c.keys {
 			if before == at {
 				c.lost, c.cycle = true, i == 0
-				if c.cycle && len(c.keys) <= cycleMax {
+				if c.cycle && len(c.keys) <= cycleMax && lengthOf(c.keys) <= bytesMax {
 					c.code = "tree.cycle"
 				}
 				return c
@@ -87,6 +88,14 @@ func (t *table) climb(rule *rules.Rule, items map[change.Key]change.Item, key ch
 		at = parent
 	}
 	return c
+}
+
+// lengthOf is how long the texts of keys are together.
+func lengthOf(keys []change.Key) (bytes int) {
+	for _, key := range keys {
+		bytes += len(key.String())
+	}
+	return bytes
 }
 
 // deep is climb with the code of an item that is too deep.

@@ -142,7 +142,7 @@ func (k kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fu
 }
 
 // stepsUp are how many items above a suspect are read: what is farther away makes no difference.
-const stepsUp = levelsMax + 1
+const stepsUp = max(levelsMax+1, cycleMax)
 
 var procedures = map[drift.Kind]*auditing.Procedure{
 	placeDrift:   {Items: wayUp(), Judge: judgePlace, Parkings: parkingsOf, Tasks: tasksOf},
@@ -213,7 +213,7 @@ func truth(e *auditing.Evidence, sus drift.Suspect) (outcome, string) {
 	switch {
 	case len(w.items) == 1 && w.end.Bad != nil:
 		return outcome{}, w.end.Bad.Code
-	case w.cycle && len(w.items) <= cycleMax:
+	case w.cycle && isListed(w.items):
 		return outcome{}, codeCycle
 	case w.open || w.end.Bad != nil || w.inCircle():
 		return outcome{}, ""

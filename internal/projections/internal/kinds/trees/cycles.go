@@ -21,6 +21,9 @@ import (
 // all of them. So a group of rows tells of a cycle that was there. A cycle ends when one of its items refers elsewhere: the record of
 // that item finds its row, or that of the parent that it had. It clears the whole group, by one transaction that checks how the item
 // refers by now. What the items show plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
+//
+// A long cycle takes several transactions. The first parks the item that is looked at, and the last clears the row that was looked at. So
+// after a crash the same record finds that row, and goes on.
 
 // The codes under which items are parked.
 const (
@@ -31,8 +34,15 @@ const (
 // Parks implements host.Parker.
 func (kind) Parks(code string) bool { return code == codeCycle || code == codeTooDeep }
 
-// cycleMax is how many items of one cycle are parked: a transaction has at most 100 parts, two for each of them.
-const cycleMax = 49
+const (
+	// cycleMax is how many items of one cycle are parked, and cycleBytesMax how long their keys may be together: each row lists all of
+	// them, and each item of the cycle walks all the way.
+	cycleMax, cycleBytesMax = 200, 64 << 10
+	// cycleShare is how many of them one transaction parks: of its 100 parts it takes two for each.
+	cycleShare = 49
+	// cycleNamed is how many of them a parked item's reason names.
+	cycleNamed = 49
+)
 
 // deepWalk is so many items that the first of them shows nothing, wherever the last one is: it has more than levelsMax others above it, and
 // one more, or is in a cycle or below one.
@@ -75,7 +85,19 @@ func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, mos
 // cycleOf is the cycle that an item is in, if it is one of those that are parked.
 func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item) ([]member, error) {
 	cycle, _, err := w.walkUp(ctx, id, item, cycleMax)
+	if !isListed(cycle) {
+		cycle = nil
+	}
 	return cycle, err
+}
+
+// isListed reports whether the items of a cycle are few enough to be parked.
+func isListed(cycle []member) bool {
+	bytes := 0
+	for _, m := range cycle {
+		bytes += len(m.key.String())
+	}
+	return len(cycle) <= cycleMax && bytes <= cycleBytesMax
 }
 
 // examine parks the cycle that an item is in, and clears the one that it was in, of which the row under a key tells: its own, or that of
@@ -137,26 +159,42 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 		row := rows[key]
 		return isCycle(row) && table.TextOf(row["parking"]) == table.TextOf(first["parking"]) && slices.Equal(state.ReadParked(row).With, with)
 	}
+	anew = anew && !w.again[cycle[0].key]
 	if !anew && !slices.ContainsFunc(keys, func(key table.Key) bool { return !same(key) }) {
 		return table.Finished, nil
 	}
-	why := &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + strings.Join(append(way, way[0]), " -> ") +
+	parking, why := state.NewID(), &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + wayText(way) +
 		"; take one of them out of the cycle"}
-	parking, parts := state.NewID(), []ddb.TransactWriteItem(nil)
-	for i, m := range cycle {
-		row := state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
-			Parking: parking, With: with}.Row()
-		c := table.NewExpression()
-		parts = append(parts, w.Tables.PutPart(row, table.Whole(c.SameAs(rows[keys[i]], "parking")), c))
-		parts = append(parts, w.stillRefers(b, m)...)
-	}
-	if err := w.Tables.Transact(ctx, "parking a cycle of "+way[0], []string{b.ID}, parts); err != nil {
-		return lostOr(err)
+	for done := 0; done < len(cycle); done += cycleShare {
+		var parts []ddb.TransactWriteItem
+		for i := done; i < min(done+cycleShare, len(cycle)); i++ {
+			m := cycle[i]
+			row := state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
+				Parking: parking, With: with}.Row()
+			c := table.NewExpression()
+			parts = append(parts, w.Tables.PutPart(row, table.Whole(c.SameAs(rows[keys[i]], "parking")), c))
+			parts = append(parts, w.stillRefers(b, m)...)
+		}
+		if err := w.Tables.Transact(ctx, "parking a cycle of "+way[0], []string{b.ID}, parts); err != nil {
+			return lostOr(err)
+		}
 	}
 	for _, m := range cycle {
 		w.NoteParked(ctx, b.ID, m.key, why)
+		if anew {
+			w.again[m.key] = true
+		}
 	}
 	return table.Finished, nil
+}
+
+// wayText names the items of a cycle in their order.
+func wayText(way []string) string {
+	named, more := slices.Clone(way), ""
+	if len(way) > cycleNamed {
+		named, more = named[:cycleNamed], fmt.Sprintf(" -> (%d more)", len(way)-cycleNamed)
+	}
+	return strings.Join(named, " -> ") + more + " -> " + way[0]
 }
 
 // clearCycle clears all rows of the cycle of which a row tells, if an item that was in it refers as it did when it was read.
@@ -169,21 +207,33 @@ func (w run) clearCycle(ctx context.Context, was member, b *plan.Binding, row ta
 	if !slices.Contains(keys, own) { // another program has written there
 		keys = []table.Key{own}
 	}
-	rows, err := w.Tables.ReadState(ctx, "reading what is parked of a cycle", keys)
-	if err != nil {
-		return table.Lost, err
+	last := slices.Index(keys, parkedKey(plan.ItemRule{Binding: b, Key: state.ReadParked(row).Item}))
+	if last >= 0 { // a crash before the last transaction leaves the row that tells of the others
+		end := len(keys) - 1
+		keys[last], keys[end] = keys[end], keys[last]
 	}
 	parts := w.stillRefers(b, was)
-	for _, key := range keys {
-		if found := rows[key]; found != nil && table.TextOf(found["parking"]) == table.TextOf(row["parking"]) {
+	return lostOr(w.clearRows(ctx, b, was.key.String(), table.TextOf(row["parking"]), keys, parts))
+}
+
+// clearRows clears those of some rows that tell of one parking of a cycle, each time if what the checks say is true.
+func (w run) clearRows(ctx context.Context, b *plan.Binding, item, parking string, keys []table.Key, checks []ddb.TransactWriteItem) error {
+	rows, err := w.Tables.ReadState(ctx, "reading what is parked of a cycle", keys)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(key table.Key) bool { return rows[key] == nil || table.TextOf(rows[key]["parking"]) != parking })
+	for share := range slices.Chunk(keys, cycleShare) {
+		parts := slices.Clone(checks)
+		for _, key := range share {
 			c := table.NewExpression()
-			parts = append(parts, w.Tables.DeletePart(key, table.Whole(c.SameAs(found, "parking", "code")), c))
+			parts = append(parts, w.Tables.DeletePart(key, table.Whole(c.SameAs(rows[key], "parking", "code")), c))
+		}
+		if err := w.Tables.Transact(ctx, "clearing a cycle of "+item, []string{b.ID}, parts); err != nil {
+			return err
 		}
 	}
-	if len(parts) == 0 {
-		return table.Finished, nil
-	}
-	return lostOr(w.Tables.Transact(ctx, "clearing a cycle of "+was.key.String(), []string{b.ID}, parts))
+	return nil
 }
 
 func lostOr(err error) (table.Round, error) {

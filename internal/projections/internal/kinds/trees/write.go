@@ -17,12 +17,15 @@ import (
 )
 
 // run is the application of what tree rules ask for.
-type run struct{ *host.Run }
+type run struct {
+	*host.Run
+	again map[change.Key]bool // items of cycles that this run has parked again
+}
 
 // Apply implements host.Kind. What is parked of an item is looked at before the item is filled: a record may tell that the item left a
 // cycle. So is what is parked of a parent that the item had: the item's own row may tell of something else by now.
 func (k kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
-	w, fills := run{r}, &children.Asked(pl).Fills
+	w, fills := run{r, map[change.Key]bool{}}, &children.Asked(pl).Fills
 	var ids []plan.ItemRule
 	var keys []table.Key
 	told := map[plan.ItemRule][]table.Key{}
@@ -71,7 +74,7 @@ func rowsOn(id plan.ItemRule, f *children.Fill) []table.Key {
 
 // Write implements children.Family.
 func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *children.Filling) (target.Outcome, error) {
-	w := run{r}
+	w := run{Run: r}
 	m := w.Planner.MatchOf(f.Key, f.Child)
 	parent := viewOf(w.Planner, f.Binding, f.Parent, f.Given)
 	if parent.exists && !parent.known {
@@ -93,7 +96,7 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 
 // Unlinked implements children.Family.
 func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *children.Fill) error {
-	w, contested := run{r}, fill.Contested
+	w, contested := run{Run: r}, fill.Contested
 	return table.Contend(ctx, "writing "+id.Key.String(), func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
 		item := items[id.Key]
