@@ -119,9 +119,9 @@ func (i *instance) RederiveRecords(ctx context.Context, records []change.Record)
 }
 
 // WorkTasks is the engine's.
-func (i *instance) WorkTasks(ctx context.Context) (int, error) {
-	pieces, err := i.Engine.WorkTasks(ctx)
-	return pieces, i.noted(err)
+func (i *instance) WorkTasks(ctx context.Context) (pieces, waiting int, err error) {
+	did, err := i.Engine.WorkTasks(ctx)
+	return did.Pieces, did.Waiting, i.noted(err)
 }
 
 func (i *instance) noted(err error) error {

@@ -31,10 +31,10 @@ type Parker interface {
 	ParkRecord(ctx context.Context, id, code, reason string, raw []byte) error
 }
 
-// TaskWorker works off what large fan-outs have left, and returns how many pieces it did. Its context may stop it at
-// any time: the next call resumes.
+// TaskWorker works off what large fan-outs have left. It returns how many pieces it did, and how many tasks it left because they wait
+// until a rule is seeded. Its context may stop it at any time: the next call resumes.
 type TaskWorker interface {
-	WorkTasks(ctx context.Context) (pieces int, err error)
+	WorkTasks(ctx context.Context) (pieces, waiting int, err error)
 }
 
 // Config says what a Handler works with. All of it is given but ReadObject, Table, SortKey and Margin.
@@ -232,13 +232,16 @@ func (d *delivery) rederive(ctx context.Context, wanted func(*element) bool) err
 type taskProgress struct {
 	Pieces int  `json:"pieces"`
 	Done   bool `json:"done"` // nothing is left
+	// Waiting is how many tasks wait until a rule is seeded.
+	Waiting int `json:"waiting,omitempty"`
 }
 
 // workTasks works off tasks until nothing is left or time is up, which is no failure: the next invocation resumes.
 func (d *delivery) workTasks(ctx context.Context) error {
-	pieces, err := d.Tasks.WorkTasks(ctx)
-	d.reply = taskProgress{Pieces: pieces, Done: err == nil}
-	d.commandAttrs = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", err == nil)}
+	pieces, waiting, err := d.Tasks.WorkTasks(ctx)
+	done := err == nil && waiting == 0
+	d.reply = taskProgress{Pieces: pieces, Done: done, Waiting: waiting}
+	d.commandAttrs = []slog.Attr{slog.Int("pieces", pieces), slog.Bool("done", done), slog.Int("waiting", waiting)}
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}

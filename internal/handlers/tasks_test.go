@@ -16,35 +16,38 @@ const tasksPayload = `{"dynamill":"tasks"}`
 // taskWorker has so many pieces left, of a second each; then it fails or is done.
 type taskWorker struct {
 	left    int
+	waiting int
 	failure error
 }
 
-func (w *taskWorker) WorkTasks(ctx context.Context) (pieces int, err error) {
+func (w *taskWorker) WorkTasks(ctx context.Context) (pieces, waiting int, err error) {
 	for ; w.left > 0; w.left-- {
 		select {
 		case <-time.After(time.Second):
 			pieces++
 		case <-ctx.Done():
-			return pieces, ctx.Err()
+			return pieces, w.waiting, ctx.Err()
 		}
 	}
-	return pieces, w.failure
+	return pieces, w.waiting, w.failure
 }
 
 func TestTasksAreWorkedOffUntilTheMargin(t *testing.T) {
 	failure := errors.New("throttled")
 	for name, c := range map[string]struct {
 		left    int
+		waiting int
 		limit   time.Duration
 		failure error
 		want    string // "" means the failure
 		took    time.Duration
 	}{
-		"none":           {0, time.Minute, nil, `{"pieces":0,"done":true}`, 0},
-		"all":            {3, time.Minute, nil, `{"pieces":3,"done":true}`, 3 * time.Second},
-		"time runs out":  {90, time.Minute, nil, `{"pieces":57,"done":false}`, 57500 * time.Millisecond},
-		"no deadline":    {90, 0, nil, `{"pieces":90,"done":true}`, 90 * time.Second},
-		"one that fails": {2, time.Minute, failure, "", 2 * time.Second},
+		"none":           {0, 0, time.Minute, nil, `{"pieces":0,"done":true}`, 0},
+		"all":            {3, 0, time.Minute, nil, `{"pieces":3,"done":true}`, 3 * time.Second},
+		"some wait":      {3, 2, time.Minute, nil, `{"pieces":3,"done":false,"waiting":2}`, 3 * time.Second},
+		"time runs out":  {90, 0, time.Minute, nil, `{"pieces":57,"done":false}`, 57500 * time.Millisecond},
+		"no deadline":    {90, 0, 0, nil, `{"pieces":90,"done":true}`, 90 * time.Second},
+		"one that fails": {2, 0, time.Minute, failure, "", 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,7 +60,7 @@ func TestTasksAreWorkedOffUntilTheMargin(t *testing.T) {
 				e := newEngine()
 				var out bytes.Buffer
 				h := newHandler(t, e, func(cfg *Config) {
-					cfg.Tasks, cfg.Margin = &taskWorker{c.left, c.failure}, 2500*time.Millisecond
+					cfg.Tasks, cfg.Margin = &taskWorker{c.left, c.waiting, c.failure}, 2500*time.Millisecond
 					cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
 				})
 				started := time.Now()

@@ -47,8 +47,8 @@ func TestANewRuleDeletesNoChildOfAnItemThatItHasNotSeen(t *testing.T) {
 				w.delete(former)
 				at := w.drain(e, from)
 				time.Sleep(time.Minute)
-				if _, err := e.WorkTasks(w.ctx); err != nil {
-					t.Fatal(err)
+				if did, err := e.WorkTasks(w.ctx); err != nil || did.Waiting != 1 {
+					t.Fatalf("%d tasks wait for the seeding, %v", did.Waiting, err)
 				}
 				w.putLike("another")
 				w.putLike("s") // its record finds the mark
@@ -59,8 +59,8 @@ func TestANewRuleDeletesNoChildOfAnItemThatItHasNotSeen(t *testing.T) {
 				if err := e.Seed(w.ctx, nil); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.WorkTasks(w.ctx); err != nil {
-					t.Fatal(err)
+				if did, err := e.WorkTasks(w.ctx); err != nil || did.Waiting != 0 {
+					t.Fatalf("%d tasks wait behind the seeding, %v", did.Waiting, err)
 				}
 				w.drain(e, at)
 				if there := w.get(aLike) != nil; there != moved {

@@ -177,9 +177,9 @@ func TestTornTaskIsNamedAndHoldsUpNoOther(t *testing.T) {
 				maps.Copy(torn, with)
 				w.putState(torn)
 			}
-			pieces, err := e.WorkTasks(w.ctx)
-			if err == nil || !strings.Contains(err.Error(), "`dynamill verify` with repair") || pieces != 1 {
-				t.Errorf("%d pieces, %v", pieces, err)
+			did, err := e.WorkTasks(w.ctx)
+			if err == nil || !strings.Contains(err.Error(), "`dynamill verify` with repair") || did.Pieces != 1 {
+				t.Errorf("%d pieces, %v", did.Pieces, err)
 			}
 			w.expectTasks(e, 1)
 		})

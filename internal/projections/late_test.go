@@ -238,8 +238,8 @@ func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 	}
 	spoil()
 	w.expectTasks(e, 1)
-	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != 4 {
-		t.Errorf("%d pieces, %v; want 4", pieces, err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != 4 {
+		t.Errorf("%d pieces, %v; want 4", did.Pieces, err)
 	}
 	w.expectTasks(e, 0)
 	w.expectNoDrift()

@@ -167,8 +167,8 @@ func TestPutOffRollupSurvivesACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := other.WorkTasks(w.ctx); n != 2 || err != nil {
-		t.Errorf("%d roll-ups are done: %v", n, err)
+	if did, err := other.WorkTasks(w.ctx); did.Pieces != 2 || err != nil {
+		t.Errorf("%d roll-ups are done: %v", did.Pieces, err)
 	}
 	w.drain(other, read)
 	w.expect(thePost, "recent", shownComments("b", "a"))

@@ -70,8 +70,8 @@ func TestLargeFanOutIsCutIntoRanges(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Children != 12 {
 		t.Errorf("left: %+v, %v; want one fan-out that has looked at 12 children", left, err)
 	}
-	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != 7 { // 5 ranges, the rest and the end
-		t.Errorf("%d pieces, %v; want 7", pieces, err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != 7 { // 5 ranges, the rest and the end
+		t.Errorf("%d pieces, %v; want 7", did.Pieces, err)
 	}
 	if !slices.IsSorted(told) || told[len(told)-1] != children {
 		t.Errorf("told %d", told)
@@ -97,8 +97,8 @@ func TestRestOfALargeFanOutIsOnePiece(t *testing.T) {
 	from := w.drain(e, 0)
 	w.rename("Bob")
 	from = w.drain(e, from)
-	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != 2 || counts.Load() != 1 {
-		t.Errorf("%d pieces that counted children %d times, %v; want 20 children, then the rest, and one count", pieces, counts.Load(), err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != 2 || counts.Load() != 1 {
+		t.Errorf("%d pieces that counted children %d times, %v; want 20 children, then the rest, and one count", did.Pieces, counts.Load(), err)
 	}
 	w.drain(e, from)
 	w.expectNoDrift()

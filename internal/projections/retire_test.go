@@ -355,8 +355,8 @@ func TestWhatFormerRulesKeptInTheStateTableGoes(t *testing.T) {
 	w.expectParked(e, "comment-author/POST#p1/COMMENT#bad", "comment-score/POST#p1/COMMENT#bad")
 	next := withRule(t, withRule(t, socialRules, "comment-author", ""), "comment-score", "")
 	ne := w.changing(next, nil)
-	if pieces, err := ne.WorkTasks(w.ctx); err != nil || pieces != 1 {
-		t.Errorf("ending the task of a former rule took %d pieces, %v", pieces, err)
+	if did, err := ne.WorkTasks(w.ctx); err != nil || did.Pieces != 1 {
+		t.Errorf("ending the task of a former rule took %d pieces, %v", did.Pieces, err)
 	}
 	w.expectTasks(ne, 0)
 	if got := w.inspect(); len(got.Tasks) != 0 || got.Live() {
@@ -366,8 +366,8 @@ func TestWhatFormerRulesKeptInTheStateTableGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expectParked(ne, "comment-author/POST#p1/COMMENT#bad")
-	if n, err := e.WorkTasks(w.ctx); err != nil || n != 0 {
-		t.Errorf("a worker of older rules finds %d pieces of tasks, %v", n, err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != 0 {
+		t.Errorf("a worker of older rules finds %d pieces of tasks, %v", did.Pieces, err)
 	}
 	w.replay(ne)
 	w.drain(ne, from)

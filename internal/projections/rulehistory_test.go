@@ -225,8 +225,8 @@ func (h *ruleHistory) judge() {
 		h.wake()
 	}
 	h.from = h.drain(h.engine(nil), h.from)
-	if pieces, err := e.WorkTasks(h.ctx); err != nil || pieces > 100 {
-		h.t.Errorf("%d pieces of tasks, %v", pieces, err)
+	if did, err := e.WorkTasks(h.ctx); err != nil || did.Pieces > 100 {
+		h.t.Errorf("%d pieces of tasks, %v", did.Pieces, err)
 	}
 	h.expectTrue(oracle.FormerRows, oracle.SeededDueMarks)
 	var former []*rules.Set

@@ -153,42 +153,49 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 	return done, pause, nil
 }
 
+// Worked is what WorkTasks did.
+type Worked struct {
+	Pieces  int // of tasks, and roll-ups that were put off
+	Waiting int // tasks that are left until their rule is seeded
+}
+
 // WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did.
 // It may be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits
 // for other workers that hold all tasks that are left. A task that fails holds up no other one. The error says which failed; the next
 // call tries them again.
-func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
+func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for turn := e.suffix; ; turn++ { // not every worker at the same task
 		all, rollups, err := e.readTasks(ctx)
 		if err != nil {
-			return pieces, ended(err)
+			return did, ended(err)
 		}
 		rolledUp, pause, err := e.workRollups(ctx, rollups, failed)
-		if pieces += rolledUp; err != nil {
-			return pieces, ended(err)
+		if did.Pieces += rolledUp; err != nil {
+			return did, ended(err)
 		}
 		if rolledUp > 0 || pause > 0 {
 			e.tasksFound.Add(1)
 		}
 		if slices.ContainsFunc(all, awaitsSeeding) { // another process may have seeded it
 			if err := e.registry.Under(ctx, func() error { return nil }); err != nil {
-				return pieces, ended(err)
+				return did, ended(err)
 			}
 		}
+		did.Waiting = len(slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return !awaitsSeeding(t) }))
 		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
 		switch {
 		case len(due) > 0:
 		case len(failed) > 0: // displays that change all the time must not keep the caller from trying these again
-			return pieces, ended(nil)
+			return did, ended(nil)
 		case rolledUp > 0:
 			continue // they may have been put off again meanwhile
 		case pause == 0:
-			return pieces, nil
+			return did, nil
 		default:
 			if err := pace.Sleep(ctx, pause); err != nil {
-				return pieces, ended(err)
+				return did, ended(err)
 			}
 			continue
 		}
@@ -200,19 +207,19 @@ func (e *Engine) WorkTasks(ctx context.Context) (pieces int, err error) {
 			t := free[(first+i)%len(free)]
 			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t, all) }); {
 			case err == nil:
-				pieces++
+				did.Pieces++
 				e.host.Counters.TaskPieces.Add(1)
 			case errors.Is(err, host.ErrTaskMoved):
 				moved++
 			case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
-				return pieces, ended(err)
+				return did, ended(err)
 			default:
 				failed[t.Row] = fmt.Errorf("working off the fan-out of %s: %w", t.Parent.Key, err)
 			}
 		}
 		if moved == some || e.host.Waits(fanOuts) {
 			if err := pace.Sleep(ctx, heldPause); err != nil {
-				return pieces, ended(err)
+				return did, ended(err)
 			}
 		}
 	}

@@ -76,8 +76,8 @@ func TestALargeFanOutHoldsItsBatchNoLongerThanItsBound(t *testing.T) {
 		t.Errorf("%d comments are renamed with the record, want 5", n)
 	}
 	w.expectTasks(e, 1)
-	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != 4 {
-		t.Errorf("%d pieces, %v; want 4", pieces, err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != 4 {
+		t.Errorf("%d pieces, %v; want 4", did.Pieces, err)
 	}
 	w.expectTasks(e, 0)
 	w.drain(e, from)

@@ -125,8 +125,8 @@ func TestManyTasksAreListedFewTimes(t *testing.T) {
 	rename("Bob")
 	w.drain(e, from)
 	queries.Store(0)
-	if pieces, err := e.WorkTasks(w.ctx); err != nil || pieces != users {
-		t.Fatal(pieces, err)
+	if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != users {
+		t.Fatal(did.Pieces, err)
 	}
 	if n := queries.Load(); n > users+25 {
 		t.Errorf("%d queries for the children of %d tasks", n, users)
