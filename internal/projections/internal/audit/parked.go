@@ -70,7 +70,8 @@ func MustBeParked(id string, key change.Key, code string, emit func(drift.Fact))
 // asks for none. row is nil if nothing is parked.
 func CompareParked(f drift.Finding, want string, row change.Item) []drift.Finding {
 	p, _ := ReadParked(row)
-	if _, raw := row["raw"]; raw || p.Code == want || !parkingJudged(p.Code) {
+	torn := row != nil && p.Code == ""
+	if _, raw := row["raw"]; raw || p.Code == want && !torn || !parkingJudged(p.Code) {
 		return nil
 	}
 	return compareCode(f, want, row)
