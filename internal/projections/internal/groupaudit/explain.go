@@ -1,8 +1,6 @@
 package groupaudit
 
 import (
-	"fmt"
-
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
@@ -53,7 +51,6 @@ func accumulatorWords(b *plan.Binding) func(table.Row) string {
 		if b.Rule.HasPer() {
 			amount.Parts, _ = audit.ReadParts(attributes.ItemFromTable(r))
 		}
-		return fmt.Sprintf("%s from %s, after %s", formOf(b.Rule).Summed(amount), printable.Counted(a.Members, "source"),
-			printable.Counted(a.Operations, "operation"))
+		return textOf(b.Rule, amount) + ", after " + printable.Counted(a.Operations, "operation")
 	}
 }

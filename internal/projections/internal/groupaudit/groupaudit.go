@@ -17,7 +17,7 @@ type Form interface {
 	Shown(values []change.Value) string
 	// Text is what an attribute shows, as people read it; "" for nothing.
 	Text(v change.Value) string
-	// Summed says what a group adds up to, to people.
+	// Summed says what a group adds up to, to people; "" if that is no more than how many sources it has.
 	Summed(a audit.Amount) string
 }
 

@@ -1,6 +1,7 @@
 package groupaudit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
@@ -19,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 var procedure = &auditing.Procedure{
@@ -155,6 +158,15 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
+// textOf says what a group adds up to, and of how many sources.
+func textOf(r *rules.Rule, a audit.Amount) string {
+	sources := printable.Counted(a.Members, "source")
+	if summed := formOf(r).Summed(a); summed != "" {
+		return summed + " from " + sources
+	}
+	return sources
+}
+
 func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
@@ -169,15 +181,14 @@ func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t
 		Expected: formOf(b.Rule).Summed(sum), Found: formOf(b.Rule).Summed(t.Amount), WriteUnits: table.TransactionUnitsMin,
 	}
 	if lacks.Value.IsZero() && lacks.Parts.String() == "" {
-		f.Expected += fmt.Sprintf(" from %d sources", sum.Members)
-		f.Found += fmt.Sprintf(" from %d sources", t.Members)
+		f.Expected, f.Found = textOf(b.Rule, sum), textOf(b.Rule, t.Amount)
 	}
 	if len(t.Targets) > 0 {
 		f.Item = t.Targets[0]
 	}
 	if len(t.torn) > 0 {
 		r := attributes.ItemFromTable(e.Rows[t.torn[0]])
-		f.Expected = formOf(b.Rule).Summed(sum)
+		f.Expected = cmp.Or(formOf(b.Rule).Summed(sum), textOf(b.Rule, sum))
 		f.Found = fmt.Sprintf("no number: value %s, members %s, operations %s",
 			audit.Text(r["value"]), audit.Text(r["members"]), audit.Text(r["ops"]))
 	}

@@ -216,7 +216,7 @@ func (f *Form) Shown(values []change.Value) string {
 func (*Form) Text(v change.Value) string { return audit.Text(v) }
 
 // Summed implements groupaudit.Form.
-func (*Form) Summed(a audit.Amount) string { return fmt.Sprint(a.Members) + " members" }
+func (*Form) Summed(audit.Amount) string { return "" }
 
 // Meaning returns what is shown, and the order of it.
 func (f *Form) Meaning() []string {
