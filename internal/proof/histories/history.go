@@ -166,6 +166,7 @@ func Draw(seed uint64) *History {
 	}
 	h.drawCascades()
 	h.drawLarge()
+	h.drawDeepTree()
 	h.drawReplays()
 	return h
 }

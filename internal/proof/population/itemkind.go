@@ -197,6 +197,11 @@ func (k *kind) drawKey(r *rand.Rand, it change.Item, short bool) bool {
 			values[i] = oneOf(r, v.texts)
 		}
 	}
+	return k.fillKey(it, values)
+}
+
+// fillKey gives an item the key of some values of the variables, and reports whether DynamoDB allows one so long.
+func (k *kind) fillKey(it change.Item, values [rules.VariablesMax]string) bool {
 	fits := true
 	for i, key := range k.keys {
 		text := ""
