@@ -105,7 +105,8 @@ func (w Run) WriteChildren(ctx context.Context, b *plan.Binding, span Span, most
 
 // refillParent fills all children of a parent anew, as if they had just come: of one that is rederived, whose record may be lost, or
 // whose family reads the parent for each of them. Where the record's position is known, the parent's is raised to it: no earlier
-// record writes what the parent was before.
+// record writes what the parent was before. A parent without children is raised, too: a worker may sleep over the write of the earlier
+// parent on a child that leaves and comes back, and only a raised position makes that write too old.
 func (w Run) refillParent(ctx context.Context, id plan.ItemRule, position change.Position) error {
 	if !position.IsZero() {
 		if _, err := w.raiseParent(ctx, id, stamp.VersionAt(id.Epoch, position)); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// The items of a cycle are parked together, by one transaction that checks that each of them still refers to the next; each row names
+// The items of a cycle are parked together, by a transaction that checks that each of them still refers to the next; each row names
 // all of them. So a group of rows tells of a cycle that was there. A cycle ends when one of its items refers elsewhere: the record of
-// that item finds its row, or that of the parent that it had. It clears the whole group, by one transaction that checks how the item
+// that item finds its row, or that of the parent that it had. It clears the whole group, by a transaction that checks how the item
 // refers by now. What the items show plays no part in it (docs/adr/0032-trees-are-copies-along-themselves.md).
 //
 // A long cycle takes several transactions. The first parks the item that is looked at, and the last clears the row that was looked at. So
