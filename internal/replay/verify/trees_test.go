@@ -24,8 +24,8 @@ func folder(id, in string) change.Item {
 	return it
 }
 
-// TestWrongTreeIsFoundAndMended spoils what folders show of their places, and what is parked of them. a is a root with b and c below it, x and y
-// are a cycle with z below it, and d65 is too deep.
+// TestWrongTreeIsFoundAndMended spoils what folders show of their places, and what is parked of them. a is a root with b and c below it,
+// x and y are a cycle with z below it, and d65 is too deep.
 func TestWrongTreeIsFoundAndMended(t *testing.T) {
 	ids := func(all ...string) change.Value {
 		var list []change.Value
@@ -38,26 +38,30 @@ func TestWrongTreeIsFoundAndMended(t *testing.T) {
 	both := func(one, other func(*world, change.Item)) func(*world, change.Item) {
 		return func(w *world, it change.Item) { one(w, it); other(w, it) }
 	}
-	for name, s := range map[string]spoilt{
-		"a root's path":                    {app, "FOLDER#a", "METADATA", set("path", change.String("/other"))},
-		"a root without a path":            {app, "FOLDER#a", "METADATA", without("path")},
-		"a path of below":                  {app, "FOLDER#c", "METADATA", set("path", change.String("/na/nc"))},
-		"a path that is a number":          {app, "FOLDER#b", "METADATA", set("path", change.Number("1"))},
-		"another lineage":                  {app, "FOLDER#b", "METADATA", set("folderIds", ids("x", "b"))},
-		"a lineage without its own id":     {app, "FOLDER#c", "METADATA", set("folderIds", ids("a", "b"))},
-		"no lineage":                       {app, "FOLDER#c", "METADATA", without("folderIds")},
-		"neither, nor a stamp":             {app, "FOLDER#b", "METADATA", both(without("path"), both(without("folderIds"), without(stampName("paths"))))},
-		"a path in a cycle":                {app, "FOLDER#x", "METADATA", set("path", change.String("/nx"))},
-		"a lineage below a cycle":          {app, "FOLDER#z", "METADATA", set("folderIds", ids("z"))},
-		"a path where it is too deep":      {app, "FOLDER#d65", "METADATA", set("path", change.String("/"))},
-		"a folder that is no longer there": {app, "FOLDER#a", "METADATA", under("gone", "gone")},
-		"a move that nobody applied":       {app, "FOLDER#c", "METADATA", set("parentId", change.String("d5"))},
-		"nothing parked of a cycle":        {state, "parked", parked("x"), under("gone", "gone")},
-		"nothing parked of a deep one":     {state, "parked", parked("d65"), under("gone", "gone")},
-		"another code in a cycle":          {state, "parked", parked("y"), set("code", change.String("tree.too_deep"))},
-		"a cycle where there is none":      {state, "parked", parked("x"), again("paths", "FOLDER#a/METADATA", "tree.cycle")},
-		"too deep where it is not":         {state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "tree.too_deep")},
-		"a row of none that says no code":  {state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "")},
+	bare := both(without("path"), both(without("folderIds"), without(stampName("paths"))))
+	for name, s := range map[string]struct {
+		id string // of the folder that is wrong then, and no other
+		spoilt
+	}{
+		"a root's path":                    {"a", spoilt{app, "FOLDER#a", "METADATA", set("path", change.String("/other"))}},
+		"a root without a path":            {"a", spoilt{app, "FOLDER#a", "METADATA", without("path")}},
+		"a path of below":                  {"c", spoilt{app, "FOLDER#c", "METADATA", set("path", change.String("/na/nc"))}},
+		"a path that is a number":          {"b", spoilt{app, "FOLDER#b", "METADATA", set("path", change.Number("1"))}},
+		"another lineage":                  {"b", spoilt{app, "FOLDER#b", "METADATA", set("folderIds", ids("x", "b"))}},
+		"a lineage without its own id":     {"c", spoilt{app, "FOLDER#c", "METADATA", set("folderIds", ids("a", "b"))}},
+		"no lineage":                       {"c", spoilt{app, "FOLDER#c", "METADATA", without("folderIds")}},
+		"neither, nor a stamp":             {"b", spoilt{app, "FOLDER#b", "METADATA", bare}},
+		"a path in a cycle":                {"x", spoilt{app, "FOLDER#x", "METADATA", set("path", change.String("/nx"))}},
+		"a lineage below a cycle":          {"z", spoilt{app, "FOLDER#z", "METADATA", set("folderIds", ids("z"))}},
+		"a path where it is too deep":      {"d65", spoilt{app, "FOLDER#d65", "METADATA", set("path", change.String("/"))}},
+		"a folder that is no longer there": {"b", spoilt{app, "FOLDER#a", "METADATA", under("gone", "gone")}},
+		"a move that nobody applied":       {"c", spoilt{app, "FOLDER#c", "METADATA", set("parentId", change.String("d5"))}},
+		"nothing parked of a cycle":        {"x", spoilt{state, "parked", parked("x"), under("gone", "gone")}},
+		"nothing parked of a deep one":     {"d65", spoilt{state, "parked", parked("d65"), under("gone", "gone")}},
+		"another code in a cycle":          {"y", spoilt{state, "parked", parked("y"), set("code", change.String("tree.too_deep"))}},
+		"a cycle where there is none":      {"a", spoilt{state, "parked", parked("x"), again("paths", "FOLDER#a/METADATA", "tree.cycle")}},
+		"too deep where it is not":         {"b", spoilt{state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "tree.too_deep")}},
+		"a row of none that says no code":  {"b", spoilt{state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,14 +76,16 @@ func TestWrongTreeIsFoundAndMended(t *testing.T) {
 			}
 			w.follow()
 			w.expectRight("before")
-			w.damage(s)
+			w.damage(s.spoilt)
 			w.lose()
 			found, _ := w.verify(false)
 			if len(found) == 0 {
 				t.Error("nothing was found")
 			}
 			for _, f := range found {
-				t.Log(text(f))
+				if f.Item != (change.Key{Partition: "FOLDER#" + s.id, Sort: "METADATA"}) {
+					t.Errorf("this was right: %s", text(f))
+				}
 			}
 			again, _ := w.verify(true)
 			w.expectMended(again)
