@@ -318,8 +318,8 @@ func strike(w *world, at int, crashes, behind bool, act func()) *striking {
 	return c
 }
 
-// TestALongCycleEndsWhole parks a cycle of 60 folders, which takes two transactions, and ends it. At one of them the worker crashes, or the cycle
-// ends meanwhile: a folder leaves it, or becomes unreadable. Afterwards exactly those folders are parked that must be.
+// TestALongCycleEndsWhole parks a cycle of 60 folders, which takes two transactions, and ends it. At one of them the worker crashes, or
+// the cycle ends meanwhile: a folder leaves it, or becomes unreadable. Afterwards exactly those folders are parked that must be.
 func TestALongCycleEndsWhole(t *testing.T) {
 	const n = 60
 	alone, _, _ := strings.Cut(strings.Replace(folderRules, ", lineage: folderIds", "", 1), "  file-place")
