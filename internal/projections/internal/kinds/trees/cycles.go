@@ -56,8 +56,9 @@ type member struct {
 
 // walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. long says that it came
 // to no end within so many items. It stops at an item that shows something: if that is in the cycle, a worker is about to take it off,
-// and looks again.
-func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, most int) (cycle []member, long bool, err error) {
+// and looks again. near are items that were read already.
+func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, most int, near map[change.Key]change.Item) (cycle []member,
+	long bool, err error) {
 	seen := map[change.Key]bool{}
 	var chain []member
 	for at := (member{id.Key, item}); len(chain) < most; {
@@ -73,6 +74,10 @@ func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, mos
 		if seen[l.Parent] {
 			return nil, false, nil // a cycle above
 		}
+		if parent, read := near[l.Parent]; read {
+			at = member{l.Parent, parent}
+			continue
+		}
 		items, err := w.Tables.ReadItems(ctx, "reading "+l.Parent.String(), []change.Key{l.Parent})
 		if err != nil {
 			return nil, false, err
@@ -82,9 +87,21 @@ func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, mos
 	return nil, true, nil
 }
 
-// cycleOf is the cycle that an item is in, if it is one of those that are parked.
-func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item) ([]member, error) {
-	cycle, _, err := w.walkUp(ctx, id, item, cycleMax)
+// cycleOf is the cycle that an item is in, if it is one of those that are parked. A row that tells of a cycle lists the items that are
+// probably on the way: they are read together.
+func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item, row table.Row) ([]member, error) {
+	var near map[change.Key]change.Item
+	if tellsCycle(row, id.Key) {
+		var keys []change.Key
+		for _, text := range state.ReadParked(row).With {
+			keys = append(keys, change.ParseKey(text))
+		}
+		var err error
+		if near, err = w.Tables.ReadItems(ctx, "reading a cycle of "+id.Key.String(), keys); err != nil {
+			return nil, err
+		}
+	}
+	cycle, _, err := w.walkUp(ctx, id, item, cycleMax, near)
 	if !isListed(cycle) {
 		cycle = nil
 	}
@@ -108,11 +125,11 @@ func (w run) examine(ctx context.Context, id plan.ItemRule, told table.Key, anew
 		if err != nil {
 			return table.Lost, err
 		}
-		cycle, err := w.cycleOf(ctx, id, items[id.Key])
+		row := rows[told]
+		cycle, err := w.cycleOf(ctx, id, items[id.Key], row)
 		if err != nil {
 			return table.Lost, err
 		}
-		row := rows[told]
 		if tellsCycle(row, id.Key) && (cycle == nil || !slices.Equal(state.ReadParked(row).With, textsOf(cycle))) {
 			ended, err := w.clearCycle(ctx, member{id.Key, items[id.Key]}, id.Binding, row)
 			if ended == table.Lost || err != nil {
@@ -267,7 +284,7 @@ func (w run) parkDeep(ctx context.Context, id plan.ItemRule, anew bool) error {
 			return table.Finished, nil
 		}
 		if isCycle(row) { // the other rows of the cycle would be found no more
-			if cycle, err := w.cycleOf(ctx, id, item); err != nil || cycle != nil {
+			if cycle, err := w.cycleOf(ctx, id, item, row); err != nil || cycle != nil {
 				return table.Finished, err
 			}
 			ended, err := w.clearCycle(ctx, member{id.Key, item}, id.Binding, row)
