@@ -16,7 +16,8 @@ import (
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
-// turnsMax bounds how long it may take until nothing is left to do. Several workers that go over a deep tree item by item take 60,000.
+// turnsMax bounds how long it may take until nothing is left to do. Several workers that go over a deep tree item by item
+// take more than 40,000.
 const turnsMax = 120000
 
 // ErrEndless says that work never came to an end.
