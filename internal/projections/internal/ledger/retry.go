@@ -51,10 +51,12 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 			left, err = l.narrow(ctx, undone, refused)
 			return left, table.Advanced, err
 		case refused != "":
-			if gone, err := l.refused(ctx, p.Moves[0], p.Action.Key, refused, suffix); gone || err != nil {
+			if gone, err := l.refused(ctx, p, refused, suffix); gone || err != nil {
 				return nil, table.Lost, err
 			}
-			ended = table.Advanced
+			if p.Action.Kind != plan.Park { // a move that is planned anew asks for that again
+				ended = table.Advanced
+			}
 		case awscall.ReasonCode(reason) == "ConditionalCheckFailed" && p.Action.Looks:
 			p.Moves[0].See(p.Action.Target, table.Image(attributes.ItemFromTable(reason.Item)))
 		}
@@ -133,10 +135,14 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string) 
 	return moves, nil
 }
 
-// refused has an effect that DynamoDB refuses go to another accumulator, and parks it in the end. true: nothing is left to do.
-func (l *Ledger) refused(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string, suffix int) (bool, error) {
-	if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
-		return false, err
+// refused has a contribution that DynamoDB refuses go to another accumulator, and parks it, or any other effect, in the end. true:
+// nothing is left to do.
+func (l *Ledger) refused(ctx context.Context, p host.Part, reason string, suffix int) (bool, error) {
+	mv, k := p.Moves[0], p.Action.Key
+	if p.Action.Kind == 0 {
+		if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
+			return false, err
+		}
 	}
 	return l.reject(ctx, mv, k, reason)
 }
