@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,4 +135,48 @@ func TestAChildThatIsWrittenWhileAnItemTakesTheValueOverStays(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDanglingReferencesArePrunedSideBySide deletes a post whose likes were moved to another post, before their records come.
+func TestDanglingReferencesArePrunedSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const likes, took = 60, 10 * time.Millisecond
+		w := newWorld(t, slugDeletion)
+		e := w.engine(&faulty{Client: w.sim, around: func(op string, pass func() error) error {
+			if op == "DeleteItem" {
+				time.Sleep(took)
+			}
+			return pass()
+		}})
+		if err := e.Seed(w.ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		post := w.putSlug("p", "s")
+		put := func(about string) {
+			for i := range likes {
+				w.put(change.Item{"pk": s("USER#u"), "sk": s(fmt.Sprintf("LIKE#%d", i)), "about": s(about)})
+			}
+		}
+		put("s")
+		w.drain(e, 0)
+		put("another")
+		w.delete(post)
+		all := w.records()
+		if _, err := e.Process(w.ctx, all[len(all)-1:]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if spent := time.Since(began); spent > likes*took/4 {
+			t.Errorf("%d references were pruned in %s", likes, spent)
+		}
+		for _, row := range w.scan("app-dynamill") {
+			if strings.HasPrefix(row["pk"].Text(), "ref/") {
+				t.Errorf("a reference is left: %v", row)
+			}
+		}
+	})
 }

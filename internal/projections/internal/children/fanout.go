@@ -153,12 +153,15 @@ func (w Run) refilling(b *plan.Binding, span Span) write {
 			if err = cmp.Or(err, fill.Err); err != nil {
 				return referring, err
 			}
+			var dangling []Row
 			for i, r := range chunk {
-				if !some[i].left {
-					referring++
-				} else if err := w.Prune(ctx, b, r); err != nil {
-					return referring, err
+				if some[i].left {
+					dangling = append(dangling, r)
 				}
+			}
+			referring += len(chunk) - len(dangling)
+			if err := w.PruneAll(ctx, b, dangling); err != nil {
+				return referring, err
 			}
 		}
 		return referring, nil

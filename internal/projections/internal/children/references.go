@@ -11,12 +11,12 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Prune deletes a row that dangles among those by which children are found, if it is a reference.
-func (w Run) Prune(ctx context.Context, b *plan.Binding, row Row) error {
+// PruneAll deletes rows that dangle among those by which children are found, if they are references.
+func (w Run) PruneAll(ctx context.Context, b *plan.Binding, rows []Row) error {
 	if b.Rule.Collection {
 		return nil
 	}
-	return pruneReference(ctx, w.Tables, b.ID, row)
+	return w.Tables.Each(ctx, len(rows), func(ctx context.Context, i int) error { return pruneReference(ctx, w.Tables, b.ID, rows[i]) })
 }
 
 // pruneReference deletes a reference whose child is gone or refers elsewhere, unless it was put again.

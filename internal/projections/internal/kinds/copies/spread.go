@@ -52,7 +52,5 @@ func (kind) Spread(ctx context.Context, r children.Run, s *children.Spreading, r
 			dangling = append(dangling, r)
 		}
 	}
-	return len(rows) - len(dangling), w.Tables.Each(ctx, len(dangling), func(ctx context.Context, i int) error {
-		return w.Prune(ctx, s.Binding, dangling[i])
-	})
+	return len(rows) - len(dangling), w.PruneAll(ctx, s.Binding, dangling)
 }

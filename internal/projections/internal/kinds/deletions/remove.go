@@ -72,12 +72,16 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 		return 0, err
 	}
 	var some []change.Key
+	var dangling []children.Row
 	for i, key := range keys {
 		if refersTo(w, parent, key, seen[key]) {
 			some = append(some, key)
-		} else if err := w.Prune(ctx, s.Binding, rows[i]); err != nil {
-			return 0, err
+		} else {
+			dangling = append(dangling, rows[i])
 		}
+	}
+	if err := w.PruneAll(ctx, s.Binding, dangling); err != nil {
+		return 0, err
 	}
 	err = remove(ctx, w, parent, some, seen)
 	if !errors.Is(err, errParentThere) {
