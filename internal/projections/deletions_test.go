@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -131,6 +132,42 @@ func TestAChildThatIsWrittenWhileAnItemTakesTheValueOverStays(t *testing.T) {
 				w.drain(e, at)
 				if there := w.get(aLike) != nil; there != moved {
 					t.Errorf("in the end the like is there: %t, want %t", there, moved)
+				}
+			})
+		})
+	}
+}
+
+// TestAWorkerThatCrashesBehindAMarkLosesNoTask has a worker that lost its shard apply a record again, and crash once it has marked the
+// value again. The worker that has the shard has left a task for the former mark, and is done with the record.
+func TestAWorkerThatCrashesBehindAMarkLosesNoTask(t *testing.T) {
+	for name, again := range map[string]int{"the deletion again": 0, "a like that came behind it again": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, slugDeletion)
+				e := w.seeded()
+				w.putLike("s")
+				post := w.putSlug("p", "s")
+				at := w.drain(e, 0)
+				w.delete(post)
+				w.put(change.Item{"pk": s("USER#u"), "sk": s("LIKE#2"), "about": s("s")})
+				w.drain(e, at)
+				crash := errors.New("crash")
+				zombie := w.engine(&faulty{Client: w.sim, around: func(op string, pass func() error) error {
+					if op == "PutItem" {
+						return crash
+					}
+					return pass()
+				}})
+				if _, err := zombie.Process(w.ctx, w.records()[at+again:at+again+1]); !errors.Is(err, crash) {
+					t.Fatalf("the worker did not crash: %v", err)
+				}
+				time.Sleep(time.Minute)
+				if _, err := e.WorkTasks(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				if left := len(w.items()); left > 0 {
+					t.Errorf("%d likes outlive their post", left)
 				}
 			})
 		})

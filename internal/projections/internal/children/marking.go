@@ -19,6 +19,8 @@ type Marking interface {
 	ParentChanged(ctx context.Context, w Run, id plan.ItemRule, f *FanOut) error
 	// Remove acts on children of a parent of which the mark was read.
 	Remove(ctx context.Context, w Run, parent plan.ItemRule, mark table.Row, some []change.Key) error
+	// MarkedAgain leaves the children of a parent to a task, if the parent may be marked by a worker that left none.
+	MarkedAgain(ctx context.Context, w Run, parent plan.ItemRule) error
 	// RederiveParent plans what records of an item that come late tell of the item as a parent.
 	RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item)
 	// MarkWords tell people of a mark.

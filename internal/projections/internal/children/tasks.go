@@ -43,7 +43,7 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 		return err
 	}
 	if at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)) {
-		return w.EndTask(ctx, t) // a later fan-out has begun, and looks at every child itself
+		return w.endEarlier(ctx, t)
 	}
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
 		return err
@@ -78,6 +78,17 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 		return w.SaveTask(ctx, t)
 	}
 	return w.endFanOut(ctx, t, parent)
+}
+
+// endEarlier ends a task of a parent for which a later fan-out has begun: that one looks at every child itself. A value that is marked
+// again needs a task of its own first: the worker that marked it may have crashed before it put one, and no record need come again.
+func (w Run) endEarlier(ctx context.Context, t state.Task) error {
+	if family, is := t.Parent.Family.(Marking); is {
+		if err := family.MarkedAgain(ctx, w, t.Parent); err != nil {
+			return err
+		}
+	}
+	return w.EndTask(ctx, t)
 }
 
 // pieceSpan is how long one piece of a task goes on. Then other workers may take the task, and a process that is stopped while it

@@ -149,6 +149,14 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	return removeLater(ctx, w, id, v, end)
 }
 
+// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task.
+func (kind) MarkedAgain(ctx context.Context, w children.Run, parent plan.ItemRule) error {
+	if !parent.Rule.ByUnique {
+		return nil
+	}
+	return leaveMarked(ctx, w, parent)
+}
+
 // removeLater leaves all children of a value that is marked to a task. Workers take it for held until the time is over.
 func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version, until time.Time) error {
 	found := false
