@@ -3,8 +3,10 @@ package projections
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -57,6 +59,57 @@ func TestFailedRollupIsToldBesideHotDisplay(t *testing.T) {
 	if rows := w.under("tasks"); len(rows) != 2 {
 		t.Errorf("left are %v, want both roll-ups", rows)
 	}
+}
+
+// TestRollupsAreDoneSideBySide puts off the roll-ups of many targets. Each takes several requests.
+func TestRollupsAreDoneSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const posts, took = 100, 10 * time.Millisecond
+		w := newWorld(t, recentRule())
+		pass := func(_ string, pass func() error) error { return pass() }
+		slow := &faulty{Client: w.sim, around: func(op string, do func() error) error { return pass(op, do) }}
+		e, err := Open(w.ctx, Config{Client: slow, Table: "app", Rules: loadRules(t, w.file), DisplayEvery: time.Minute})
+		if err == nil {
+			err = e.Seed(w.ctx, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		comment := func(id string) {
+			for i := range posts {
+				w.put(change.Item{"pk": s(fmt.Sprintf("POST#%d", i)), "sk": s("COMMENT#" + id), "text": s("text " + id), "at": s(id)})
+			}
+		}
+		for i := range posts {
+			w.put(change.Item{"pk": s(fmt.Sprintf("POST#%d", i)), "sk": s("METADATA")})
+		}
+		read := w.drain(e, 0)
+		for _, id := range []string{"a", "b"} {
+			comment(id)
+			read = w.drain(e, read)
+		}
+		if rows := w.under("tasks"); len(rows) != posts {
+			t.Fatalf("%d roll-ups were put off, want %d", len(rows), posts)
+		}
+		time.Sleep(time.Hour)
+		pass = func(_ string, pass func() error) error {
+			time.Sleep(took)
+			return pass()
+		}
+		began := time.Now()
+		if did, err := e.WorkTasks(w.ctx); err != nil || did.Pieces != posts {
+			t.Errorf("%d roll-ups were done, %v", did.Pieces, err)
+		}
+		if spent := time.Since(began); spent > posts*took {
+			t.Errorf("%d roll-ups took %s", posts, spent)
+		}
+		for i := range posts {
+			got := w.get(change.Key{Partition: fmt.Sprintf("POST#%d", i), Sort: "METADATA"})["recent"]
+			if want := shownComments("b", "a"); !got.Equal(want) {
+				t.Fatalf("post %d shows %v, want %v", i, got, want)
+			}
+		}
+	})
 }
 
 // groupReads calls before with the partition keys of each batch of state rows that is read, and fails the read if before fails.

@@ -118,8 +118,8 @@ func (e *Engine) rollUpDue(ctx context.Context, d state.DueRollup) error {
 	})
 }
 
-// workRollups does the roll-ups that were put off and are due. It returns how many it did, and how long the next one may wait; 0: none is
-// left. A roll-up that fails holds up no other one.
+// workRollups does the roll-ups that were put off and are due, side by side. It returns how many it did, and how long the next one may
+// wait; 0: none is left. A roll-up that fails holds up no other one.
 func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed map[table.Key]error) (done int, pause time.Duration,
 	err error) {
 	wait := func(d time.Duration) {
@@ -127,30 +127,45 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 			pause = d
 		}
 	}
+	var due []state.DueRollup
 	for _, d := range all {
-		key, now := state.DueRollupKey(d.Group), e.host.Now()
+		now := e.host.Now()
 		switch early := d.Due.Sub(now); {
-		case failed[key] != nil:
-			continue
+		case failed[state.DueRollupKey(d.Group)] != nil:
 		case early > 0 && early <= max(e.host.DisplayEvery, displayEveryMax): // of a clock that is far ahead, it is due
 			wait(early)
-			continue
 		case d.IsHeld(now):
 			wait(heldPause)
-			continue
+		default:
+			due = append(due, d)
 		}
-		switch err := e.registry.Under(ctx, func() error { return e.rollUpDue(ctx, d) }); {
+	}
+	if len(due) == 0 {
+		return 0, pause, nil
+	}
+	ended, errs := make([]bool, len(due)), []error(nil)
+	err = e.registry.Under(ctx, func() error {
+		errs = e.tables.Every(ctx, len(due), func(ctx context.Context, i int) error {
+			if ended[i] {
+				return nil
+			}
+			err := e.rollUpDue(ctx, due[i])
+			ended[i] = err == nil
+			return err
+		})
+		return ctx.Err()
+	})
+	for i, err := range errs {
+		switch g := due[i].Group; {
 		case err == nil:
 			done++
 		case errors.Is(err, host.ErrTaskMoved):
 			wait(heldPause)
-		case ctx.Err() != nil || errors.Is(err, registry.ErrEpochMoved):
-			return done, 0, err
-		default:
-			failed[key] = fmt.Errorf("doing the roll-up of %s: %w", d.Group.Group, err)
+		case ctx.Err() == nil:
+			failed[state.DueRollupKey(g)] = fmt.Errorf("doing the roll-up of %s: %w", g.Group, err)
 		}
 	}
-	return done, pause, nil
+	return done, pause, err
 }
 
 // Worked is what WorkTasks did.
