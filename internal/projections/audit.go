@@ -21,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // AuditConfig says what an Audit judges.
@@ -212,7 +213,7 @@ func (a *Audit) Contributions(row change.Item, emit func(drift.Amount)) {
 }
 
 // AddAmounts adds amounts to a sum. One that no DynamoDB number holds stays so.
-func (a *Audit) AddAmounts(sum string, more []string) string { return audit.AddUp(sum, more) }
+func (a *Audit) AddAmounts(sum string, more []string) string { return tally.AddUp(sum, more) }
 
 // Read reads suspects anew, consistently, and judges each by what is there now. Sums are for ReadSums.
 func (a *Audit) Read(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // What facts are about begins with one of these, in the order in which they
@@ -227,7 +228,7 @@ func (a *Auditor) Combine(about string, tag byte, x, y string) (string, bool) {
 	if !strings.HasPrefix(about, AboutSum) || tag != TagWant && tag != TagHave {
 		return "", false
 	}
-	return AddUp(x, []string{y}), true
+	return tally.AddUp(x, []string{y}), true
 }
 
 // Concerns are the tokens of all that a record may be the cause of: of nothing,

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // partOnly is what a fact says of an item that is not one which rules made, or not of the entity.
@@ -58,7 +59,7 @@ func auditedItem(e *auditing.Evidence, sus drift.Suspect) *groups.Item {
 }
 
 // judgeDerived judges a derived item, and what it shows of one rule.
-func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
+func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum tally.Amount) {
 	it, item := auditedItem(e, reading.Suspect), e.Items[reading.Suspect.Item]
 	var s groups.Settlement
 	if e.Incarnation != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 var _ explaining.Family = Auditing{}
@@ -47,7 +48,7 @@ func accumulatorWords(b *plan.Binding) func(table.Row) string {
 		if err != nil {
 			return err.Error() + ": run `dynamill verify --repair`"
 		}
-		amount := audit.Amount{Value: a.Value, Members: a.Members}
+		amount := tally.Amount{Value: a.Value, Members: a.Members}
 		if b.Rule.HasPer() {
 			amount.Parts, _ = audit.ReadParts(attributes.ItemFromTable(r))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // The tags of facts about one group beside those of its totals.
@@ -60,7 +61,7 @@ func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, source change.Key
 	if !a.Shows(b) {
 		return
 	}
-	one := audit.Amount{Value: f.Amount, Members: 1}
+	one := tally.Amount{Value: f.Amount, Members: 1}
 	fact := drift.Fact{About: audit.SumToken(b.ID, f.Group), Tag: audit.TagWant, Data: one.String()}
 	if f.Per != "" {
 		fact.Sub = subPart + f.Per
@@ -93,7 +94,7 @@ func RowFacts(k rules.Kind, a *audit.Auditor, r audit.Row, emit func(drift.Fact)
 		value, changes := change.ParseKey(r.Name).Partition, state.CountOf(attributes.ToTable(r.Item["changes"]))
 		for _, rule := range a.Set.Rules {
 			if b := a.Of(rule); rule.Kind == k && rule.ByUnique && b.Locator == r.ID && a.Shows(b) && changes > 0 {
-				emit(drift.Fact{About: audit.SumToken(b.ID, value), Tag: audit.TagHave, Data: audit.Amount{Operations: changes}.String()})
+				emit(drift.Fact{About: audit.SumToken(b.ID, value), Tag: audit.TagHave, Data: tally.Amount{Operations: changes}.String()})
 			}
 		}
 	}
@@ -106,8 +107,8 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	}
 	about, row := audit.SumToken(r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
 	acc, _ := state.ReadAccumulator(row)
-	have := audit.Amount{Operations: acc.Operations}
-	var parts audit.Parts
+	have := tally.Amount{Operations: acc.Operations}
+	var parts tally.Parts
 	if audit.TornSum(b, r.Item) {
 		emit(drift.Fact{About: about, Tag: audit.TagTorn})
 	} else {
@@ -118,7 +119,7 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 	}
 	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: have.String()})
 	for _, per := range parts.Values() {
-		part := audit.Amount{Value: parts[per].Value, Members: parts[per].Members}
+		part := tally.Amount{Value: parts[per].Value, Members: parts[per].Members}
 		emit(drift.Fact{About: about, Sub: subPart + per, Tag: audit.TagHave, Data: part.String()})
 	}
 }
@@ -151,7 +152,7 @@ func (Auditing) Case(j *audit.Judge) audit.Case {
 // groupCase judges one aggregate: first the sum, then the items that display it.
 type groupCase struct {
 	*audit.Judge
-	want, have audit.Amount
+	want, have tally.Amount
 	torn       bool   // an accumulator is
 	differs    bool   // the sums do
 	listed     bool   // as one with too many values
@@ -182,7 +183,7 @@ func (c *groupCase) Add(f drift.Fact) {
 	case tagShown:
 		value, count, _ := strings.Cut(f.Data, "\x00")
 		c.judgeTotal()
-		c.judgeDisplay(f, value, audit.ParseCount(count))
+		c.judgeDisplay(f, value, tally.ParseCount(count))
 	case audit.TagTorn:
 		c.torn = true
 	case audit.TagListed:
@@ -190,7 +191,7 @@ func (c *groupCase) Add(f drift.Fact) {
 	case audit.TagWant:
 		addFact(&c.want, f)
 		if strings.HasPrefix(f.Sub, subPart) {
-			c.want.Members += audit.ParseAmount(f.Data).Members // of which an accumulator has a total
+			c.want.Members += tally.Parse(f.Data).Members // of which an accumulator has a total
 		}
 	default:
 		addFact(&c.have, f)
@@ -198,17 +199,17 @@ func (c *groupCase) Add(f drift.Fact) {
 }
 
 // addFact takes a total or a part. Facts of one Sub and tag have been made one.
-func addFact(to *audit.Amount, f drift.Fact) {
-	a := audit.ParseAmount(f.Data)
+func addFact(to *tally.Amount, f drift.Fact) {
+	a := tally.Parse(f.Data)
 	per, isPart := strings.CutPrefix(f.Sub, subPart)
 	if !isPart {
 		*to = a
 		return
 	}
 	if to.Parts == nil {
-		to.Parts = audit.Parts{}
+		to.Parts = tally.Parts{}
 	}
-	to.Parts[per] = audit.Share{Value: a.Value, Members: a.Members}
+	to.Parts[per] = tally.Share{Value: a.Value, Members: a.Members}
 	to.Beyond = to.Beyond || a.Beyond
 }
 

@@ -5,9 +5,9 @@ package groupaudit
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // Form is a groups.Form that an audit can compare, and tell people of.
@@ -18,7 +18,7 @@ type Form interface {
 	// Text is what an attribute shows, as people read it; "" for nothing.
 	Text(v change.Value) string
 	// Summed says what a group adds up to, to people; "" if that is no more than how many sources it has.
-	Summed(a audit.Amount) string
+	Summed(a tally.Amount) string
 }
 
 // Collector is a Form whose targets show some of the members of a group.

@@ -17,17 +17,18 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // putAccumulator puts an accumulator in the place of the one that was read, if that has not changed since.
-func putAccumulator(rd *table.Reader, key table.Key, read table.Row, a audit.Amount) ddb.TransactWriteItem {
+func putAccumulator(rd *table.Reader, key table.Key, read table.Row, a tally.Amount) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(read, "value", "members", "ops", state.ExpiredAt, state.Listed))
 	return rd.PutPart(state.AccumulatorRow(key, read, a), condition, c)
 }
 
 // judgeListing judges whether an aggregate is listed as one with too many values. Without a target it may be.
-func judgeListing(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, sum audit.Amount) {
+func judgeListing(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, sum tally.Amount) {
 	g := groupOf(e.Table, reading.Suspect)
 	crowded, listed := isCrowded(b.Rule, sum), e.Rows[groups.CrowdedKey(g)] != nil
 	if !b.Rule.HasPer() || crowded == listed || crowded && reading.Suspect.Item == (change.Key{}) {
@@ -53,14 +54,14 @@ func mendParts(ctx context.Context, e *auditing.Evidence, r drift.Reading, total
 		if i > 0 && !torn && row[state.Listed] == nil {
 			continue
 		}
-		held := audit.Amount{Value: decimal.New(0), Operations: state.CountOf(row["ops"])}
+		held := tally.Amount{Value: decimal.New(0), Operations: state.CountOf(row["ops"])}
 		if a, err := state.ReadAccumulator(row); !torn && err == nil {
 			held.Value, held.Members = a.Value, a.Members
 			held.Parts, _ = audit.ReadParts(attributes.ItemFromTable(row))
 		}
 		if i == 0 {
 			operations := held.Operations + max(1, ahead-total.Operations)
-			held = held.Add(audit.ParseAmount(r.Fix.Lacks))
+			held = held.Add(tally.Parse(r.Fix.Lacks))
 			held.Operations = operations
 		}
 		put := putAccumulator(e.Tables.Reader, key, row, held)
@@ -72,7 +73,7 @@ func mendParts(ctx context.Context, e *auditing.Evidence, r drift.Reading, total
 }
 
 // isCrowded reports whether a group with this total is among the parked records.
-func isCrowded(r *rules.Rule, a audit.Amount) bool {
+func isCrowded(r *rules.Rule, a tally.Amount) bool {
 	tidier, ok := r.Form.(groups.Tidier)
 	return ok && tidier.IsCrowded(a)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 var procedure = &auditing.Procedure{
@@ -140,7 +141,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	}
 	sum := t.Amount
 	if text, known := e.Want[sus.GroupID()]; known {
-		if sum = audit.ParseAmount(text); sum.Beyond {
+		if sum = tally.Parse(text); sum.Beyond {
 			return reading
 		}
 	}
@@ -159,7 +160,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 }
 
 // textOf says what a group adds up to, and of how many sources.
-func textOf(r *rules.Rule, a audit.Amount) string {
+func textOf(r *rules.Rule, a tally.Amount) string {
 	sources := printable.Counted(a.Members, "source")
 	if summed := formOf(r).Summed(a); summed != "" {
 		return summed + " from " + sources
@@ -167,12 +168,12 @@ func textOf(r *rules.Rule, a audit.Amount) string {
 	return sources
 }
 
-func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
+func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum tally.Amount) {
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
 	lacks := sum.Lacks(t.Amount)
 	reading.Fix.Lacks = lacks.String()
-	if lacks.Beyond || lacks.Equals(audit.Amount{}) && len(t.torn) == 0 {
+	if lacks.Beyond || lacks.Equals(tally.Amount{}) && len(t.torn) == 0 {
 		judgeListing(e, reading, b, sum)
 		return
 	}
@@ -196,7 +197,7 @@ func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t
 	reading.Fix.Way = drift.MendFirst
 }
 
-func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum audit.Amount) {
+func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum tally.Amount) {
 	sus := reading.Suspect
 	item := e.Items[sus.Item]
 	reading.Concerns = append(reading.Concerns, drift.KeyToken(sus.Item))
@@ -222,7 +223,7 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
 		// It is the count that has to be raised, or the stamp that goes.
-		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, audit.Amount{}.String()
+		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, tally.Amount{}.String()
 	}
 }
 
@@ -262,7 +263,7 @@ func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
 	condition := table.Whole(c.Same("ops", attributes.FromTable(e.Rows[key]["ops"])))
-	lacks := audit.ParseAmount(r.Fix.Lacks)
+	lacks := tally.Parse(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",
 		"value", state.Number(lacks.Value), "members", table.Number(lacks.Members), "ops", table.Number(raised))
@@ -273,7 +274,7 @@ func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool
 		c := table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "value", "members", "ops"))
 		if torn != key {
-			items = append(items, e.Tables.UpdatePart(torn, reset(c, audit.Amount{}, operations), condition, c))
+			items = append(items, e.Tables.UpdatePart(torn, reset(c, tally.Amount{}, operations), condition, c))
 			continue
 		}
 		items[0] = e.Tables.UpdatePart(key, reset(c, lacks, operations+raised), condition, c)
@@ -283,7 +284,7 @@ func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool
 }
 
 // reset puts an accumulator in the place of a torn one.
-func reset(c *table.Expression, a audit.Amount, operations int64) string {
+func reset(c *table.Expression, a tally.Amount, operations int64) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v",
 		"value", state.Number(a.Value), "members", table.Number(a.Members), "ops", table.Number(operations))
 }
@@ -313,7 +314,7 @@ func shownAhead(ctx context.Context, t *auditing.Table, g plan.GroupRef, targets
 }
 
 // valuesOf are what a target shows, had its group this sum.
-func valuesOf(t groups.Total, b *plan.Binding, sum audit.Amount) []change.Value {
+func valuesOf(t groups.Total, b *plan.Binding, sum tally.Amount) []change.Value {
 	t.Amount = sum
 	return formOf(b.Rule).Values(t)
 }

@@ -9,13 +9,13 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // Form is the Form of a rule that shows on a target what the target's group adds up to.
@@ -47,7 +47,7 @@ type Tidier interface {
 	// List brings the parked record of a group in line with its rows as they were read.
 	List(ctx context.Context, h *host.Host, g plan.GroupRef, t Total) error
 	// IsCrowded reports whether a group is among the parked records, by what it adds up to.
-	IsCrowded(a audit.Amount) bool
+	IsCrowded(a tally.Amount) bool
 }
 
 // FormOf is the Form of a rule of groups; nil of any other rule.
@@ -69,7 +69,7 @@ func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // showsNothing reports whether a target shows nothing of a group in which nothing was ever counted.
 func showsNothing(r *rules.Rule) bool {
-	return IsNothing(FormOf(r).Values(Total{Amount: audit.Amount{}}))
+	return IsNothing(FormOf(r).Values(Total{Amount: tally.Amount{}}))
 }
 
 // IsNothing reports whether all values are absent.

@@ -9,11 +9,12 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // Total is an aggregate's accumulators added up.
 type Total struct {
-	audit.Amount              // its Operations are those on the accumulators
+	tally.Amount              // its Operations are those on the accumulators
 	Changes      int64        // of the locator
 	Targets      []change.Key // the one that displays it first, then those that lost the locator to it
 	Expired      int64        // operations on all rows of a derived item when DynamoDB's time to live deleted it, if one of these rows says so
@@ -87,11 +88,11 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 func (t *Total) addParts(values map[string][]decimal.Decimal, row table.Row) bool {
 	parts, readable := audit.ReadParts(attributes.ItemFromTable(row))
 	if t.Parts == nil {
-		t.Parts = audit.Parts{}
+		t.Parts = tally.Parts{}
 	}
 	for per, p := range parts {
 		values[per] = append(values[per], p.Value)
-		t.Parts[per] = audit.Share{Members: t.Parts[per].Members + p.Members}
+		t.Parts[per] = tally.Share{Members: t.Parts[per].Members + p.Members}
 	}
 	return readable
 }
@@ -101,7 +102,7 @@ func (t *Total) sumParts(values map[string][]decimal.Decimal) bool {
 	fits := true
 	for per, all := range values {
 		value, err := decimal.Sum(all...)
-		t.Parts[per] = audit.Share{Value: value, Members: t.Parts[per].Members}
+		t.Parts[per] = tally.Share{Value: value, Members: t.Parts[per].Members}
 		fits = fits && err == nil
 	}
 	return fits

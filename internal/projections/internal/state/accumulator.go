@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // AccumulatorRows begins the partition keys of accumulators.
@@ -27,7 +28,7 @@ func AccumulatorKey(g plan.GroupRef, suffix int) table.Key {
 }
 
 // AccumulatorRow is an accumulator as a whole, in the place of one that was read.
-func AccumulatorRow(key table.Key, read table.Row, a audit.Amount) table.Row {
+func AccumulatorRow(key table.Key, read table.Row, a tally.Amount) table.Row {
 	r := key.Attributes()
 	r["value"], r["members"], r["ops"] = Number(a.Value), table.Number(a.Members), table.Number(a.Operations)
 	for _, per := range a.Parts.Values() {

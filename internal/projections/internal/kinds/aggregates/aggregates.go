@@ -7,11 +7,11 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // The kinds.
@@ -49,10 +49,10 @@ func newKind(k kind) *kind {
 }
 
 // showValue displays the value itself.
-func showValue(a audit.Amount) change.Value { return change.Number(a.Value.String()) }
+func showValue(a tally.Amount) change.Value { return change.Number(a.Value.String()) }
 
 // showMean displays the value for each member, rounded half to even to 38 digits; nothing over no members.
-func showMean(a audit.Amount) change.Value {
+func showMean(a tally.Amount) change.Value {
 	if a.Members <= 0 { // below 0 only where another program has written
 		return change.Value{}
 	}
@@ -93,7 +93,7 @@ type kind struct {
 	word       string
 	traits     rules.Traits
 	zeroCounts bool                            // a source that adds 0 contributes
-	display    func(audit.Amount) change.Value // what a target shows; absent for nothing
+	display    func(tally.Amount) change.Value // what a target shows; absent for nothing
 }
 
 // Word is the key that gives a rule the kind.
@@ -208,7 +208,7 @@ func (f *Form) Cost() rules.Cost {
 			rows += r.Suffixes()
 		}
 		c.Text += fmt.Sprintf(", %d WU per %s that comes or goes", 2+2*rows, f.rule.Target.Name)
-	} else if !f.showsNothing(audit.Amount{}) {
+	} else if !f.showsNothing(tally.Amount{}) {
 		c.Text += ", 1 WU per new " + f.rule.Target.Name
 	}
 	if f.rule.HasPer() {
@@ -234,7 +234,7 @@ func (f *Form) Replays() string {
 func (f *Form) Needs() []rules.Need { return groups.Needs(f.rule) }
 
 // display is what a target shows of an amount; absent for nothing.
-func (f *Form) display(a audit.Amount) change.Value {
+func (f *Form) display(a tally.Amount) change.Value {
 	if f.rule.HasPer() {
 		return f.displayMap(a)
 	}
@@ -245,7 +245,7 @@ func (f *Form) display(a audit.Amount) change.Value {
 }
 
 // showsNothing reports whether a target shows nothing of an amount.
-func (f *Form) showsNothing(a audit.Amount) bool { return f.display(a).Kind() == change.KindAbsent }
+func (f *Form) showsNothing(a tally.Amount) bool { return f.display(a).Kind() == change.KindAbsent }
 
 // Values implements groups.Form.
 func (f *Form) Values(t groups.Total) []change.Value { return []change.Value{f.display(t.Amount)} }

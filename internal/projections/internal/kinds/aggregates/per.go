@@ -11,13 +11,14 @@ import (
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // A rule with `per` adds up apart what its sources add under each value. All values of a target share its accumulators, so
 // that one count of operations is the version of the whole map (docs/adr/0030-all-values-of-a-target-share-a-row.md).
 
 // displayMap is what a target of a rule with `per` shows: absent for too many values.
-func (f *Form) displayMap(a audit.Amount) change.Value {
+func (f *Form) displayMap(a tally.Amount) change.Value {
 	shown := mapOf(a.Parts)
 	if f.IsCrowded(a) || f.hidesZero && len(shown.Map()) == 0 {
 		return change.Value{}
@@ -26,12 +27,12 @@ func (f *Form) displayMap(a audit.Amount) change.Value {
 }
 
 // IsCrowded implements groups.Tidier: it reports whether an aggregate has more values than a target shows.
-func (f *Form) IsCrowded(a audit.Amount) bool {
+func (f *Form) IsCrowded(a tally.Amount) bool {
 	return f.rule.HasPer() && len(mapOf(a.Parts).Map()) > rules.PerValuesMax
 }
 
 // mapOf has the sum of each value that some source has.
-func mapOf(parts audit.Parts) change.Value {
+func mapOf(parts tally.Parts) change.Value {
 	all := map[string]change.Value{}
 	for per, p := range parts {
 		if p.Members > 0 {
@@ -73,7 +74,7 @@ func (f *Form) Text(v change.Value) string {
 }
 
 // Summed implements groupaudit.Form: it says what an amount is, to people.
-func (f *Form) Summed(a audit.Amount) string {
+func (f *Form) Summed(a tally.Amount) string {
 	if f.rule.HasPer() {
 		return mapText(mapOf(a.Parts))
 	}

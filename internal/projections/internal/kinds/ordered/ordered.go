@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // The kinds.
@@ -216,7 +217,7 @@ func (f *Form) Shown(values []change.Value) string {
 func (*Form) Text(v change.Value) string { return audit.Text(v) }
 
 // Summed implements groupaudit.Form.
-func (*Form) Summed(audit.Amount) string { return "" }
+func (*Form) Summed(tally.Amount) string { return "" }
 
 // Meaning returns what is shown, and the order of it.
 func (f *Form) Meaning() []string {

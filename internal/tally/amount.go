@@ -1,0 +1,91 @@
+package tally
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// beyond stands for a value that no DynamoDB number holds.
+const beyond = "beyond"
+
+// Amount is what several sources add up to.
+type Amount struct {
+	Value      decimal.Decimal
+	Members    int64 // sources that contribute
+	Operations int64 // changes of the rows that hold it
+	Beyond     bool  // no DynamoDB number holds the value
+	Parts      Parts // of a rule with `per`, whose value is 0
+}
+
+// IsEmpty reports whether nothing was added. An amount of sources that add up to 0 is not empty.
+func (a Amount) IsEmpty() bool {
+	return !a.Beyond && a.Value.IsZero() && a.Members == 0 && len(a.Parts.Values()) == 0
+}
+
+// String is the amount as facts hold it.
+func (a Amount) String() string {
+	value := a.Value.String()
+	if a.Beyond {
+		value = beyond
+	}
+	return fmt.Sprintf("%s/%d/%d%s", value, a.Members, a.Operations, a.Parts)
+}
+
+// Negative is what takes an amount back.
+func (a Amount) Negative() Amount { return Amount{}.Lacks(a) }
+
+// Parse reads what String wrote. What is missing is 0.
+func Parse(text string) Amount {
+	value, counts, _ := strings.Cut(text, "/")
+	members, counts, _ := strings.Cut(counts, "/")
+	operations, parts, _ := strings.Cut(counts, "/")
+	a := Amount{Members: ParseCount(members), Operations: ParseCount(operations), Parts: parseParts(parts)}
+	var err error
+	a.Value, err = decimal.Parse(value)
+	a.Beyond = err != nil
+	return a
+}
+
+// ParseCount reads a count of a fact; 0 if there is none.
+func ParseCount(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// Add is the sum of two amounts.
+func (a Amount) Add(b Amount) Amount {
+	value, err := a.Value.Add(b.Value)
+	parts, fits := a.Parts.add(b.Parts, 1)
+	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil || !fits, parts}
+}
+
+// AddUp is an amount with others added to it, each as String wrote it. It takes time for the length of all of them.
+func AddUp(sum string, more []string) string {
+	total := Parse(sum)
+	if total.Parts == nil {
+		total.Parts = Parts{}
+	}
+	for _, text := range more {
+		a := Parse(text)
+		fits := total.Parts.take(a.Parts, 1)
+		value, err := total.Value.Add(a.Value)
+		total.Value, total.Members, total.Operations = value, total.Members+a.Members, total.Operations+a.Operations
+		total.Beyond = total.Beyond || a.Beyond || err != nil || !fits
+	}
+	return total.String()
+}
+
+// Lacks returns a minus have: what must be added to have to reach a. It counts no operations.
+func (a Amount) Lacks(have Amount) Amount {
+	value, err := a.Value.Sub(have.Value)
+	parts, fits := a.Parts.add(have.Parts, -1)
+	return Amount{value, a.Members - have.Members, 0, err != nil || !fits, parts}
+}
+
+// Equals reports whether two amounts are the same, however many operations made them.
+func (a Amount) Equals(b Amount) bool {
+	return a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
+}

@@ -1,0 +1,77 @@
+package tally
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/internal/decimal"
+)
+
+// Parts are what counts under each value of an aggregate with `per`.
+type Parts map[string]Share
+
+// Share is what counts under one value.
+type Share struct {
+	Value   decimal.Decimal
+	Members int64
+}
+
+// IsEmpty reports whether nothing counts there.
+func (p Share) IsEmpty() bool { return p.Value.IsZero() && p.Members == 0 }
+
+// Values are those that are not empty, sorted.
+func (ps Parts) Values() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(ps)), func(per string) bool { return ps[per].IsEmpty() })
+}
+
+// String is the parts as facts hold them, behind an amount.
+func (ps Parts) String() string {
+	var b strings.Builder
+	for _, per := range ps.Values() {
+		fmt.Fprintf(&b, "/%s/%s/%d", url.PathEscape(per), ps[per].Value, ps[per].Members)
+	}
+	return b.String()
+}
+
+func parseParts(text string) Parts {
+	var ps Parts
+	for fields := range slices.Chunk(strings.Split(text, "/"), 3) {
+		if len(fields) < 3 {
+			break
+		}
+		per, _ := url.PathUnescape(fields[0])
+		value, _ := decimal.Parse(fields[1])
+		if ps == nil {
+			ps = Parts{}
+		}
+		ps[per] = Share{value, ParseCount(fields[2])}
+	}
+	return ps
+}
+
+// add is the sum with others so many times, 1 or -1; false if no number holds a part of it.
+func (ps Parts) add(others Parts, times int64) (sum Parts, fits bool) {
+	if len(others) == 0 {
+		return ps, true
+	}
+	if sum = maps.Clone(ps); sum == nil {
+		sum = Parts{}
+	}
+	return sum, sum.take(others, times)
+}
+
+// take adds others so many times, 1 or -1; false if no number holds a part of the sum.
+func (ps Parts) take(others Parts, times int64) (fits bool) {
+	fits = true
+	for per, p := range others {
+		if times < 0 {
+			p.Value = p.Value.Neg()
+		}
+		value, err := ps[per].Value.Add(p.Value)
+		ps[per], fits = Share{value, ps[per].Members + times*p.Members}, fits && err == nil
+	}
+	return fits
+}
