@@ -15,16 +15,8 @@ import (
 
 // Effects implements plan.Feeder: a source, or each element of its list, adds to an aggregate.
 func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
-	f := Of(b.Rule)
-	zeroCounts := f.kind.zeroCounts ||
-		b.Rule.Derives() ||
-		b.Rule.HasPer()
-	return b.Rule.ForEach(m, img, func(element string, m *rules.Match) error {
-		c, ok, err := f.Contribution(m, img)
-		if err == nil && ok && (zeroCounts || !c.Amount.IsZero()) {
-			tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
-		}
-		return err
+	return Of(b.Rule).ForEach(m, img, func(element string, c rules.Contribution) {
+		tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
 	})
 }
 

@@ -71,7 +71,7 @@ func (f *Form) List(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 	if crowded == t.Listed || t.Err != nil {
 		return nil
 	}
-	item, why := change.Key{}, f.tooMany()
+	item, why := change.Key{}, f.TooMany()
 	if len(t.Targets) > 0 {
 		item = t.Targets[0]
 	}

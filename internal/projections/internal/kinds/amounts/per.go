@@ -1,4 +1,4 @@
-package aggregates
+package amounts
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func (f *Form) displayMap(a tally.Amount) change.Value {
 
 // IsCrowded implements groups.Tidier: it reports whether an aggregate has more values than a target shows.
 func (f *Form) IsCrowded(a tally.Amount) bool {
-	return f.rule.HasPer() && len(mapOf(a.Parts).Map()) > rules.PerValuesMax
+	return f.Rule.HasPer() && len(mapOf(a.Parts).Map()) > rules.PerValuesMax
 }
 
 // mapOf has the sum of each value that some source has.
@@ -67,7 +67,7 @@ func mapText(v change.Value) string {
 
 // Text implements groupaudit.Form: it is what an attribute displays, as people read it; "" for nothing.
 func (f *Form) Text(v change.Value) string {
-	if f.rule.HasPer() && v.Kind() == change.KindMap {
+	if f.Rule.HasPer() && v.Kind() == change.KindMap {
 		return mapText(v)
 	}
 	return audit.Text(v)
@@ -75,14 +75,14 @@ func (f *Form) Text(v change.Value) string {
 
 // Summed implements groupaudit.Form: it says what an amount is, to people.
 func (f *Form) Summed(a tally.Amount) string {
-	if f.rule.HasPer() {
+	if f.Rule.HasPer() {
 		return mapText(mapOf(a.Parts))
 	}
 	return a.Value.String()
 }
 
-// tooMany says why an aggregate is listed among the parked records.
-func (f *Form) tooMany() *rules.ItemError {
+// TooMany says why an aggregate is listed among the parked records.
+func (f *Form) TooMany() *rules.ItemError {
 	return &rules.ItemError{Code: audit.PerTooMany, Reason: fmt.Sprintf(
-		"items have more than %d values of %s: %s is absent until there are fewer", rules.PerValuesMax, f.rule.Per.Ours, f.rule.Writes[0])}
+		"items have more than %d values of %s: %s is absent until there are fewer", rules.PerValuesMax, f.Rule.Per.Ours, f.Rule.Writes[0])}
 }
