@@ -38,7 +38,7 @@ var library = []string{
 var families = []string{"./internal/projections/internal/kinds/copies", "./internal/projections/internal/kinds/mirrors",
 	"./internal/projections/internal/kinds/aggregates", "./internal/projections/internal/kinds/ordered",
 	"./internal/projections/internal/kinds/computed", "./internal/projections/internal/kinds/deletions",
-	"./internal/projections/internal/kinds/trees"}
+	"./internal/projections/internal/kinds/trees", "./internal/projections/internal/kinds/hot"}
 
 // engine lists the rooms that keep the promises.
 var engine = []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/replay"}
@@ -88,7 +88,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 	},
 	{
 		from: []string{"./internal/rules"}, to: []string{"."},
-		allowed: []string{"./internal/rules", "./change", "./internal/decimal", "./internal/printable"},
+		allowed: []string{"./internal/rules", "./change", "./internal/decimal", "./internal/printable", "./internal/tally"},
 		why:     "rules say what is derived; what derives it reads them, never the other way round",
 	},
 	{

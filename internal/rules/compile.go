@@ -138,7 +138,9 @@ func hang(r *Rule) {
 	if r.Displays() {
 		r.Target.Displays = append(r.Target.Displays, r)
 	}
-	r.Source.Sources = append(r.Source.Sources, r)
+	if !r.Folds() {
+		r.Source.Sources = append(r.Source.Sources, r)
+	}
 }
 
 // fingerprintLength is its length in hexadecimal characters: 64 bits.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // Adder is the Form of a rule that adds up amounts of its sources.
@@ -20,6 +21,18 @@ type Adder interface {
 type Spreader interface {
 	// Suffixes is the number of suffixes over which the writes to one group are spread.
 	Suffixes() int
+}
+
+// Folder is the Form of a rule that keeps nothing of each source: it adds up what records change, by their positions in the stream.
+type Folder interface {
+	// Amounts are what a source item adds, by group. A source that adds nothing has none. The error is an *ItemError.
+	Amounts(m *Match, img change.Image) (map[string]tally.Amount, error)
+}
+
+// Folds reports whether the rule adds up what records change.
+func (r *Rule) Folds() bool {
+	_, folds := r.Form.(Folder)
+	return folds
 }
 
 // SuffixesMax is the most suffixes of one rule. A roll-up reads every accumulator; a partition takes 1000 write units a second.

@@ -84,8 +84,8 @@ type Entity struct {
 
 	// What the rules do with items of this entity. A rule with a parent stands under
 	// Parents and Children, one that writes on the items that it reads under Own, any
-	// other one under Sources and under Displays or Makers.
-	Sources  []*Rule // read it, and join from it to their target
+	// other one under Sources, unless it folds records, and under Displays or Makers.
+	Sources  []*Rule // read it, join from it to their target, and keep what each item causes
 	Displays []*Rule // write an attribute on it that they work out from other items
 	Makers   []*Rule // make its items: one makes them whole, or those under Displays together
 	Parents  []*Rule // read it; their targets name it

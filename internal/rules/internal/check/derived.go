@@ -35,6 +35,9 @@ func (c *checker) derivedEntity(e *Entity) {
 		case r.traits.MakesItems:
 			c.Add(r.Decl.Target.At, "rule.makes_derived", "name another entity, or drop `derived` of "+name,
 				"%s items are made by the rules that show values on them: %s is derived", name, name)
+		case r.derives() && r.traits.OnItems != "":
+			c.Add(r.Decl.Target.At, "rule.derived_by_kind", r.traits.OnItems, "%s shows on items that the application makes: %s is derived",
+				r.traits.Noun, name)
 		case r.derives() && r.Join.ByUnique:
 			c.Add(r.Decl.Target.At, "rule.derived_by_unique", "join by all variables of its key: an item that does not exist yet has no other id",
 				"a derived %s cannot be found by its %s alone", name, e.Decl.Unique.Text)

@@ -153,6 +153,21 @@ func (d *Declaration) Whole(key string, most int, hint string) int {
 	return number
 }
 
+// Seconds reads a key with a whole number of seconds, as in 5s, from 1s to most; 0 if it is not there, or a problem was reported.
+func (d *Declaration) Seconds(key string, most int, hint string) int {
+	n := d.values[key]
+	if n == nil || n.Kind == document.BadNode {
+		return 0
+	}
+	text, ends := strings.CutSuffix(n.Text, "s")
+	number, err := strconv.Atoi(text)
+	if n.Kind != document.ScalarNode || !ends || err != nil || number < 1 || number > most {
+		d.parser.Add(n.Place, "rule."+key, hint, "%s must be a number of seconds, from 1s to %ds", key, most)
+		return 0
+	}
+	return number
+}
+
 // OneOf reads a word that must be one of some. It is the first of them where the file does not say it.
 func (d *Declaration) OneOf(key string, words []string, hint string) string {
 	n := d.values[key]

@@ -20,6 +20,9 @@ type Kind interface {
 // Traits are what the language must know of a kind. The keys of the rule file that
 // they name are those that problems and comparisons print.
 type Traits struct {
+	// Variant is set if another kind has the same word: the key that makes a rule one of this kind.
+	Variant string
+
 	Number  int    // of the kind in fingerprints: it never changes
 	Noun    string // the word with its article
 	Plural  string
@@ -39,6 +42,9 @@ type Traits struct {
 	HasParent  bool // the join goes from the target, a child, to the source, its parent; else from the source to the target
 	MakesItems bool // a rule makes its target's items whole; else it writes on items of the application
 	Deletes    bool // with HasParent: a rule deletes its target's items, which the application made; it writes on none
+
+	// OnItems is set if a rule shows values on items of the application alone: the remedy where its target is derived.
+	OnItems string
 
 	// Displays is set if a rule works out from several items what it writes. It is an
 	// example of the target field, which then names the one attribute, too.
@@ -83,12 +89,31 @@ type WholeKey struct {
 // Kinds lists the kinds that there are, and those that are planned.
 type Kinds []Kind
 
-// named returns the kind of a word; nil if there is none.
+// named returns the kind of a word that is no variant of another; nil if there is none.
 func (l Kinds) named(word string) Kind {
-	if i := slices.IndexFunc(l, func(k Kind) bool { return k.Word() == word }); i >= 0 {
+	return l.kind(word, func(t *Traits) bool { return t.Variant == "" })
+}
+
+// variant returns the kind of a rule with a word and other keys.
+func (l Kinds) variant(word string, has func(key string) bool) Kind {
+	if k := l.kind(word, func(t *Traits) bool { return t.Variant != "" && has(t.Variant) }); k != nil {
+		return k
+	}
+	return l.named(word)
+}
+
+func (l Kinds) kind(word string, is func(*Traits) bool) Kind {
+	if i := slices.IndexFunc(l, func(k Kind) bool { return k.Word() == word && is(k.Traits()) }); i >= 0 {
 		return l[i]
 	}
 	return nil
+}
+
+// variantsOf returns the variants of a kind: each has a key that makes a rule with the kind's word one of it.
+func (l Kinds) variantsOf(k Kind) []Kind {
+	return slices.DeleteFunc(slices.Clone(l), func(other Kind) bool {
+		return other.Word() != k.Word() || other.Traits().Variant == "" || k.Traits().Variant != ""
+	})
 }
 
 // givenBy returns the fields that give a rule its kind. The word of one kind that is a key of another
@@ -109,7 +134,7 @@ func isPlanned(k Kind) bool { return k.Traits().Plural == "" }
 func (l Kinds) words() []string {
 	var words []string
 	for _, k := range l {
-		if !isPlanned(k) {
+		if !isPlanned(k) && k.Traits().Variant == "" {
 			words = append(words, k.Word())
 		}
 	}

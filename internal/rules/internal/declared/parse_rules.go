@@ -44,7 +44,7 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		p.noKind(d)
 		return nil
 	case 1:
-		d.Kind, d.At = p.Kinds.named(given[0].Name), given[0].Place
+		d.Kind, d.At = p.Kinds.variant(given[0].Name, d.HasKey), given[0].Place
 	default:
 		p.Add(given[1].Place, "rule.two_kinds", "make two rules of it", "a rule does one thing; this one has %s already", given[0].Name)
 		return nil
@@ -144,10 +144,18 @@ func (p Parser) rightKeys(d *Declaration) bool {
 	} else if under == ANumber {
 		what += " of a number of items"
 	}
-	allowed := traits.keyNames(under)
+	allowed, variants := traits.keyNames(under), p.Kinds.variantsOf(d.Kind)
+	for _, v := range variants {
+		allowed = append(allowed, v.Traits().Variant)
+	}
+	slices.Sort(allowed)
 	for _, f := range d.keys {
 		switch {
 		case f.Name == d.Kind.Word() || traits.hasKeyUnder(f.Name, under):
+		case slices.ContainsFunc(variants, func(v Kind) bool { return v.Traits().hasKey(f.Name) }):
+			i := slices.IndexFunc(variants, func(v Kind) bool { return v.Traits().hasKey(f.Name) })
+			key := variants[i].Traits().Variant
+			p.Add(f.Place, "rule.field_of_variant", "write `"+key+": true` beside it, or leave it out", "`%s` goes with `%s: true`", f.Name, key)
 		case p.Kinds.hasKey(f.Name):
 			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", what, f.Name)
 		case f.Value.Kind == document.NullNode && strings.Count(f.Name, `"`)%2 == 1:
