@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -66,3 +67,6 @@ func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry
 
 // Kinds are the kinds of rules that the engine derives. rules.Load is given them.
 var Kinds = kinds.All
+
+// applied are the kinds that the engine can apply.
+var applied = slices.Concat(kinds.All, kinds.ByPosition)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections/internal/folding"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/ledger"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -52,9 +53,12 @@ type Config struct {
 	TaskProgress func(TaskProgress)
 	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
 	DisplayEvery time.Duration // least time between writes of a display that many records change: WorkTasks does the rest; default: 0
-	Creating     func()        // called while DynamoDB makes the state table; default: nothing
-	HealsMax     int           // corrections of one rule's attributes on one item in ten minutes; default 300
-	BatchMin     int           // so many writes of targets that wait at the same time go out in batches; default 5
+	// Count finds what the groups of a rule that folds records began with. It is told of the items that it has read. nil: this program
+	// does not read the stream, and cannot count.
+	Count    func(ctx context.Context, g *Generation, report func(items int64)) error
+	Creating func() // called while DynamoDB makes the state table; default: nothing
+	HealsMax int    // corrections of one rule's attributes on one item in ten minutes; default 300
+	BatchMin int    // so many writes of targets that wait at the same time go out in batches; default 5
 
 	// Now is the wall clock, default time.Now. It is asked for times to live, for
 	// the ten minutes of HealsMax, for how long a worker holds a task, and for what is printed; nothing that must be
@@ -77,7 +81,9 @@ type Engine struct {
 	registry     *registry.Registry
 	seeding      *seeding.Seeding
 	sweep        *sweep.Sweep
-	taskProgress func(TaskProgress) // nil: nothing is told
+	folding      *folding.Folding
+	count        func(ctx context.Context, g *Generation, report func(items int64)) error // nil: this program cannot
+	taskProgress func(TaskProgress)                                                       // nil: nothing is told
 	tasksFound   *atomic.Int64
 	suffix       int
 	slots        *slots
@@ -103,7 +109,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	ts.Logger, ts.BatchMin, ts.Budget = cfg.Logger, cfg.BatchMin, pace.NewBudget(cfg.Budget)
 	e := &Engine{
 		ruleReader: ruleReader{reader: ts.Reader}, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
-		tasksFound: &atomic.Int64{}, slots: &slots{},
+		tasksFound: &atomic.Int64{}, slots: &slots{}, count: cfg.Count,
 	}
 	if ts.StateTable == ts.Table {
 		return nil, &table.SetupError{Problem: fmt.Sprintf("table %s cannot be its own state table", ts.Table),
@@ -210,9 +216,10 @@ func (e *Engine) background(work string) *Engine {
 func (e *Engine) connect(ts *table.Tables, h host.Host) {
 	e.tables, e.host = ts, &h
 	h.Tables, h.Targets = ts, &target.Writer{Tables: ts, ParkRefused: e.host.ParkRefused}
+	e.folding = &folding.Folding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	e.ledger = ledger.New(e.host, e.registry.RaiseEpochAbove)
 	h.Ledger = e.ledger
-	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
+	e.sweep = &sweep.Sweep{Host: e.host, Kinds: applied, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
 		return e.rederive(ctx, items, plan.Itself, nil, nil)
 	}}
 }

@@ -21,6 +21,9 @@ func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
 	if err != nil || left == 0 {
 		return "", 0, err
 	}
+	if cursor.Phase == state.PhaseCount {
+		return "", 0, needsCount(e.seeding.PassOf(cursor).RuleNames(e.planner))
+	}
 	return e.seeding.PassOf(cursor).String(), left, nil
 }
 
@@ -116,7 +119,7 @@ func (p pass) apply(ctx context.Context, keys []change.Key, planned func(context
 		if err != nil {
 			return err
 		}
-		return p.Engine.apply(ctx, pl, 0).Err
+		return p.Engine.apply(ctx, pl, 0, nil).Err
 	})
 }
 

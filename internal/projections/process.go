@@ -16,6 +16,11 @@ import (
 // Process applies records. records[:done] are durable, roll-ups included; err says why the next one is not. Records of one item
 // must come in their order; repetition, overlapping calls and any cut into batches are harmless (promise 2).
 func (e *Engine) Process(ctx context.Context, records []change.Record) (done int, err error) {
+	return e.process(ctx, records, nil)
+}
+
+// process is Process of records from a shard; nil: the driver does not tell.
+func (e *Engine) process(ctx context.Context, records []change.Record, from *host.Shard) (done int, err error) {
 	if len(records) == 0 {
 		return 0, nil
 	}
@@ -23,9 +28,12 @@ func (e *Engine) Process(ctx context.Context, records []change.Record) (done int
 	var w *work
 	err = e.registry.Under(ctx, func() error {
 		pl = e.planner.Plan(records)
-		w = e.apply(ctx, pl, len(records))
+		w = e.apply(ctx, pl, len(records), from)
 		return nil
 	})
+	if err == nil && from != nil {
+		err = e.recountLost(ctx, from)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -50,12 +58,12 @@ type work struct {
 
 // apply applies the parts of a plan for so many records. Any order is correct; this one saves requests: a roll-up after the moves
 // sees all their sums, and what makes items comes before what writes on them.
-func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int) *work {
+func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int, from *host.Shard) *work {
 	slot, release := e.slots.take()
 	defer release()
-	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, Defers: records > 0}}
+	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, Defers: records > 0, Shard: from}}
 	w.moves(ctx, pl)
-	for _, family := range slices.Backward(host.Having[host.Kind](Kinds)) {
+	for _, family := range slices.Backward(host.Having[host.Kind](applied)) {
 		family.Apply(ctx, w.Run, pl)
 	}
 	w.rollUp(ctx, pl)
@@ -87,7 +95,7 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 // rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
-	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
+	for _, family := range slices.Backward(host.Having[host.Grouper](applied)) {
 		groups := groupsOf(family, pl)
 		if w.Defers {
 			left, failed := w.PutOff(ctx, groups, pl)
@@ -119,7 +127,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	w.clearMarks(ctx, pl, keptMarks)
-	for _, gatherer := range host.Having[host.Gatherer](Kinds) {
+	for _, gatherer := range host.Having[host.Gatherer](applied) {
 		gatherer.Finish(ctx, w.Run, pl)
 	}
 }

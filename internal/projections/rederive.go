@@ -114,7 +114,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		moves = append(moves, mv)
 	}
-	for _, m := range host.Having[host.Maker](Kinds) {
+	for _, m := range host.Having[host.Maker](applied) {
 		if err := m.Restore(ctx, e.host, moves); err != nil {
 			return nil, err
 		}
@@ -124,6 +124,6 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 			pl.Moves.Put(mv.Key, mv)
 		}
 	}
-	w := e.apply(ctx, pl, 0)
+	w := e.apply(ctx, pl, 0, nil)
 	return &rederived{w, items, moves}, w.Err
 }

@@ -35,7 +35,11 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			return nil
 		}
 		names := e.seeding.PassOf(cursor).RuleNames(e.planner)
-		err = e.seedPass(ctx, &cursor, func(items int64) {
+		work, recounted := e.seedPass, e.recounted(cursor)
+		if cursor.Phase == state.PhaseCount {
+			work = e.seedCount
+		}
+		err = work(ctx, &cursor, func(items int64) {
 			progress(SeedProgress{Rules: names, Pass: done + 1, Passes: done + left, Items: items})
 		})
 		if err == nil {
@@ -43,6 +47,9 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 				e.seen.EndSeeding(e.seeding.PassOf(cursor).String(), cursor.Items)
 			}
 			err = e.seeding.End(ctx, cursor)
+		}
+		if err == nil {
+			err = dropOlder(ctx, recounted)
 		}
 		switch {
 		case err == nil:

@@ -27,14 +27,15 @@ type Form interface {
 
 // Reader is a Form whose targets show more than the accumulators tell.
 type Reader interface {
-	// Read reads the rest into the total of a group, after its accumulators: the total's operations are then no later than what is shown.
+	// Read reads the rest into the total of a group, after its accumulators: the total's operations are then no later than what is shown. A
+	// rule without accumulators has all of its groups read, any other one those in which something was counted.
 	Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *Total) error
 }
 
 // read reads what a target shows beside the accumulators, if it shows anything.
 func (r run) read(ctx context.Context, g plan.GroupRef, t *Total) error {
 	reader, ok := g.Rule.Form.(Reader)
-	if !ok || t.Operations == 0 {
+	if !ok || t.Operations == 0 && g.Suffixes > 0 {
 		return nil
 	}
 	return reader.Read(ctx, r.Tables.Reader, g, t)

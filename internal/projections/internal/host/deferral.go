@@ -48,9 +48,20 @@ func (d *deferrals) dueAt(g plan.GroupRef, now time.Time, every time.Duration) (
 
 // NoteRolledUp notes that this process has rolled a group up.
 func (h *Host) NoteRolledUp(g plan.GroupRef) {
-	if h.DisplayEvery > 0 {
+	if h.displayEvery(g) > 0 {
 		h.deferrals.note(g, h.Now())
 	}
+}
+
+// Rester is the Form of a rule that says itself how often a display may be written; 0: as others.
+type Rester interface{ DisplayEvery() time.Duration }
+
+// displayEvery is the least time between two writes of a display.
+func (h *Host) displayEvery(g plan.GroupRef) time.Duration {
+	if r, ok := g.Rule.Form.(Rester); ok && r.DisplayEvery() > 0 {
+		return r.DisplayEvery()
+	}
+	return h.DisplayEvery
 }
 
 // Deferrer is a Grouper whose displays may wait.
@@ -68,7 +79,7 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 	due := map[plan.GroupRef]time.Time{}
 	for _, g := range groups {
 		family, ok := g.Rule.Kind.(Deferrer)
-		if at, lately := h.deferrals.dueAt(g, h.Now(), h.DisplayEvery); ok && lately && family.MayWait(g.Binding) && g.Live.Load() &&
+		if at, lately := h.deferrals.dueAt(g, h.Now(), h.displayEvery(g)); ok && lately && family.MayWait(g.Binding) && g.Live.Load() &&
 			pl.Rollups.Of(g).OnlyShows() {
 			due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
 			continue

@@ -54,6 +54,7 @@ type Run struct {
 	Done   int // records before the first one that is held up
 	Err    error
 
+	Shard    *Shard              // from which the records come; nil: the driver does not tell
 	Defers   bool                // roll-ups may be put off
 	Pointing []plan.GroupRef     // targets at which items were found to point, beside those of their effects
 	Settled  map[change.Key]bool // items that rules of several families make, and that one of these has brought up to date

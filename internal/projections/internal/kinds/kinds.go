@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/computed"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/copies"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/deletions"
+	"github.com/dynamill/dynamill/internal/projections/internal/kinds/hot"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/mirrors"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/ordered"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/trees"
@@ -31,3 +32,6 @@ var All = []rules.Kind{
 	rules.Planned("derive"),
 	deletions.Delete,
 }
+
+// ByPosition are the kinds that count by stream position. They are no part of All before all that users need of them is there.
+var ByPosition = []rules.Kind{hot.Count, hot.Sum, hot.Average}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -19,11 +20,23 @@ type Binding struct {
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
 
+	// Of a rule that folds records: the newest generation of its rows, and the one that targets display; 0: none.
+	Generation, Counted atomic.Int64
+	Marks               atomic.Pointer[[]lanes.Mark] // how far the counts of the newest generation have read
+
 	Family Family // of the rule's kind
 
 	Former  bool        // not in force any more: changed, or removed from the file
 	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
 	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
+}
+
+// MarksOf are the Marks.
+func (b *Binding) MarksOf() []lanes.Mark {
+	if marks := b.Marks.Load(); marks != nil {
+		return *marks
+	}
+	return nil
 }
 
 // Claimed reports whether several sources may ask for one item that the rule makes: its claims are kept.

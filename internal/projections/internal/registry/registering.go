@@ -46,9 +46,13 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 		b := reg.Planner.Of(r)
 		item := known[b.ID]
 		BindRule(reg.Planner, b, item)
+		if err := reg.readMarks(ctx, b); err != nil {
+			return table.Lost, err
+		}
 		if item.State == state.Live {
 			b.Live.Store(true)
-		} else {
+		}
+		if item.State != state.Live || item.Counted != item.Generation {
 			reg.Found.NewRules = append(reg.Found.NewRules, r.Name)
 		}
 	}
@@ -63,6 +67,8 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 // BindRule binds a rule to what the registry says of it.
 func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+	b.Generation.Store(int64(item.Generation))
+	b.Counted.Store(int64(item.Counted))
 	if item.Locator != "" {
 		p.Locate(b.Rule.Pointed(), item.Locator)
 	}
@@ -125,6 +131,9 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
 			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
 		}
+		if r.Folds() {
+			row.Generation = row.Epoch
+		}
 		if r.ByUnique {
 			entity := r.Pointed().Name
 			if locators[entity] == "" {
@@ -143,6 +152,17 @@ func (reg *Registry) RuleWrite(id, attribute string, v ddb.AttributeValue) ddb.T
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", attribute, v)
 	return reg.tables.UpdatePart(state.RuleKey(id), set, "attribute_exists(pk)", c)
+}
+
+// LiveWrite brings a rule to life; one that folds records displays its newest generation from then on.
+func (reg *Registry) LiveWrite(b *plan.Binding) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	set, condition := c.Format("SET %n = %v", "state", table.Text(state.Live)), "attribute_exists(pk)"
+	if generation := table.Number(b.Generation.Load()); b.Rule.Folds() {
+		set += c.Format(", %n = %v", state.CountedAttribute, generation)
+		condition = c.Format("%n = %v", state.GenerationAttribute, generation)
+	}
+	return reg.tables.UpdatePart(state.RuleKey(b.ID), set, condition, c)
 }
 
 // renameRules has the registry call rules as the file does.

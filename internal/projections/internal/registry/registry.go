@@ -211,7 +211,13 @@ func (reg *Registry) check(ctx context.Context) error {
 	for id, row := range known {
 		item := state.ReadRule(row)
 		if b := reg.Planner.ByID(id); b != nil && item.State == state.Live {
+			b.Counted.Store(int64(item.Counted))
 			b.Live.Store(true)
+		}
+		if b := reg.Planner.ByID(id); b != nil {
+			if err := reg.readMarks(ctx, b); err != nil {
+				return err
+			}
 		}
 		if b := reg.Planner.Former(id); b != nil {
 			b.Retired.Store(item.State == state.Retired)

@@ -34,7 +34,7 @@ func (p Pass) String() string {
 	if p.Epoch > 0 {
 		text += "/" + strconv.Itoa(p.Epoch)
 	}
-	if p.Phase == state.PhaseDerive || p.Phase == state.PhaseShow {
+	if p.Phase == state.PhaseDerive || p.Phase == state.PhaseCount || p.Phase == state.PhaseShow {
 		text += "/" + strconv.Itoa(p.Level)
 	}
 	if len(p.Rules) > 0 {
@@ -53,7 +53,7 @@ func ParsePass(text string) (Pass, error) {
 		if known = true; more {
 			p.Rules = strings.Split(rest, ",")
 		}
-	case state.PhaseDerive, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
+	case state.PhaseDerive, state.PhaseCount, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
 		p.Epoch, _ = strconv.Atoi(epoch) // a text that is no number fails the comparison with String below
 		p.Level, _ = strconv.Atoi(level)
 		known = p.Epoch > 0 || p.Phase == state.PhaseSweep
@@ -104,9 +104,14 @@ func (p Pass) RuleNames(pl *plan.Planner) []string {
 	}
 	c := state.Cursor{Level: p.Level, Phase: p.Phase}
 	for _, b := range pl.InForce {
-		ofLevel := p.Phase == state.PhaseDerive || p.Phase == state.PhaseShow
-		derived := p.Phase == state.PhaseDerive && b.Live.Load()
-		if !derived && (!ofLevel || c.IsFor(b.Rule)) {
+		concerned := true
+		switch p.Phase {
+		case state.PhaseDerive, state.PhaseCount:
+			concerned = c.IsFor(b.Rule) && WaitsFor(b, p.Phase)
+		case state.PhaseShow:
+			concerned = c.IsFor(b.Rule)
+		}
+		if concerned {
 			names = append(names, b.Rule.Name)
 		}
 	}

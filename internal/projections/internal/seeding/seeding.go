@@ -45,13 +45,22 @@ func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 // aim turns the cursor to the next pass, unless it is in the middle of it, and returns how many are left.
 func (s *Seeding) aim(cursor *state.Cursor) int {
 	var levels []int
+	left := 0
 	for _, b := range s.Planner.InForce {
-		if level := b.Rule.Level; !b.Live.Load() && !slices.Contains(levels, level) {
+		level := b.Rule.Level
+		if IsUncounted(b) || !b.Live.Load() && !b.Rule.Folds() {
 			levels = append(levels, level)
 		}
 	}
 	slices.Sort(levels)
-	left := len(levels)
+	levels = slices.Compact(levels)
+	for _, level := range levels {
+		for _, phase := range []state.Phase{state.PhaseDerive, state.PhaseCount} {
+			if s.waits(level, phase) {
+				left++
+			}
+		}
+	}
 	for _, level := range levels {
 		if s.showsAnything(state.Cursor{Level: level}) {
 			left++
@@ -73,8 +82,10 @@ func (s *Seeding) aim(cursor *state.Cursor) int {
 	switch {
 	case cursor.Phase == state.PhaseShow && s.showsAnything(*cursor):
 		left++
-	case len(levels) > 0:
+	case len(levels) > 0 && s.waits(levels[0], state.PhaseDerive):
 		start(state.PhaseDerive, levels[0])
+	case len(levels) > 0:
+		start(state.PhaseCount, levels[0])
 	case retiring:
 		start(state.PhaseRetire, state.EveryLevel)
 	case uncleaned && cursor.Phase == state.PhaseSweep:
@@ -85,10 +96,28 @@ func (s *Seeding) aim(cursor *state.Cursor) int {
 	return left
 }
 
+// IsUncounted reports whether a rule folds records, and its newest generation is not counted yet.
+func IsUncounted(b *plan.Binding) bool {
+	return b.Rule.Folds() && b.Counted.Load() != b.Generation.Load()
+}
+
+// waits reports whether some rule of a level waits for the pass of a phase.
+func (s *Seeding) waits(level int, phase state.Phase) bool {
+	return slices.ContainsFunc(s.Planner.InForce, func(b *plan.Binding) bool { return b.Rule.Level == level && WaitsFor(b, phase) })
+}
+
+// WaitsFor reports whether a rule waits for the pass of a phase, derive or count.
+func WaitsFor(b *plan.Binding, phase state.Phase) bool {
+	if b.Rule.Folds() {
+		return phase == state.PhaseCount && IsUncounted(b)
+	}
+	return phase == state.PhaseDerive && !b.Live.Load()
+}
+
 // End ends the cursor's pass, provided that the cursor has not moved.
 func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	switch cursor.Phase {
-	case state.PhaseDerive:
+	case state.PhaseDerive, state.PhaseCount:
 		return s.goLive(ctx, cursor)
 	case state.PhaseClean:
 		return s.store(ctx, state.Cursor{Level: state.EveryLevel, Phase: state.PhaseSweep, Changes: cursor.Changes})
@@ -202,8 +231,8 @@ func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 	}
 	var rows []ddb.TransactWriteItem
 	for _, b := range s.Planner.InForce {
-		if b.Rule.Level == cursor.Level && !b.Live.Load() {
-			rows = append(rows, s.Registry.RuleWrite(b.ID, "state", table.Text(state.Live)))
+		if b.Rule.Level == cursor.Level && WaitsFor(b, cursor.Phase) {
+			rows = append(rows, s.Registry.LiveWrite(b))
 		}
 	}
 	through := show

@@ -105,10 +105,21 @@ type Rule struct {
 	Locator           string // by which it finds its targets; "" if by their key, or by the entity's own locator
 	WriteShardsMax    int
 	Cleaned           bool // of a former rule: what it wrote is taken back
+
+	// Of a rule that folds records: its newest generation, named by the rules epoch in which that began; the newest one of which a count
+	// has looked at all shards; and the one that is displayed. 0: none.
+	Generation, Begun, Counted int
 }
 
 // InForce reports whether a registered rule is in force.
 func (r Rule) InForce() bool { return r.State == Seeding || r.State == Live }
+
+// The attributes of a rule that folds records.
+const (
+	GenerationAttribute = "generation"
+	BegunAttribute      = "begun"
+	CountedAttribute    = "counted"
+)
 
 // ReadRule reads a registered rule.
 func ReadRule(r table.Row) Rule {
@@ -116,6 +127,8 @@ func ReadRule(r table.Row) Rule {
 		Name: table.TextOf(r["name"]), Fingerprint: table.TextOf(r["fingerprint"]), State: table.TextOf(r["state"]),
 		Epoch: int(table.NumberOf(r["epoch"])), File: table.TextOf(r["file"]), Locator: table.TextOf(r["locator"]),
 		WriteShardsMax: int(table.NumberOf(r["writeShardsMax"])), Cleaned: r["cleaned"] != nil,
+		Generation: int(table.NumberOf(r[GenerationAttribute])), Begun: int(table.NumberOf(r[BegunAttribute])),
+		Counted: int(table.NumberOf(r[CountedAttribute])),
 	}
 }
 
@@ -126,6 +139,9 @@ func (r Rule) Row(id string) table.Row {
 	row["epoch"], row["file"] = table.Number(int64(r.Epoch)), table.Text(r.File)
 	if r.WriteShardsMax > 0 {
 		row["writeShardsMax"] = table.Number(int64(r.WriteShardsMax))
+	}
+	if r.Generation > 0 {
+		row[GenerationAttribute] = table.Number(int64(r.Generation))
 	}
 	if r.Locator != "" {
 		row["locator"] = table.Text(r.Locator)
@@ -166,6 +182,11 @@ func CheckRegistry(stateTable string, own table.Row, known map[string]table.Row)
 			return tornRegistry(stateTable, row, "epoch", it)
 		case it["writeShardsMax"].Kind() != change.KindAbsent && !isWhole(it["writeShardsMax"], 0, rules.SuffixesMax):
 			return tornRegistry(stateTable, row, "writeShardsMax", it)
+		}
+		for _, name := range []string{GenerationAttribute, BegunAttribute, CountedAttribute} {
+			if it[name].Kind() != change.KindAbsent && !isWhole(it[name], 1, stamp.EpochMax) {
+				return tornRegistry(stateTable, row, name, it)
+			}
 		}
 	}
 	return nil

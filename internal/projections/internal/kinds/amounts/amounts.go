@@ -83,8 +83,10 @@ var keys = []rules.Key{
 // ifNone is the key that says what a target shows instead of 0.
 var ifNone = rules.Key{Name: "if_none"}
 
-// per is the key that says what the sources of one target are told apart by.
-var per = rules.Key{Name: "per"}
+// PerKey is the key that says what the sources of one target are told apart by.
+const PerKey = "per"
+
+var per = rules.Key{Name: PerKey}
 
 // keysOf are the keys of sorts that say the entity of their sources under `of`.
 func keysOf(hint string) []rules.Key {

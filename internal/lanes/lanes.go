@@ -1,0 +1,54 @@
+// Package lanes has what the engine and the count of hot rules tell each other of shards, groups and positions
+// (docs/adr/0036-hot-counters-count-by-position.md). A lane is a chain of shards along which sequence numbers rise.
+package lanes
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/tally"
+)
+
+// Pad makes a sequence number comparable as a text with others of its lane; "" stays "", which is before every number.
+func Pad(sequence string) string {
+	if sequence == "" {
+		return ""
+	}
+	return strings.Repeat("0", max(0, change.SequenceDigitsMax-len(sequence))) + sequence
+}
+
+// Unpad is the sequence number that Pad was given; "" for "".
+func Unpad(position string) string {
+	if sequence := strings.TrimLeft(position, "0"); sequence != "" || position == "" {
+		return sequence
+	}
+	return "0"
+}
+
+// Start is where a generation begins in a shard.
+type Start struct {
+	Shard, Parent string // Parent is "" if the shard has none any more
+	From          string // records up to this padded position are not the generation's; "": all of the shard are
+}
+
+// Shard is a shard in a generation.
+type Shard struct {
+	Shard string
+	Lane  string // the shard with which its lane began
+	From  string // as in Start
+}
+
+// Group is what the rows of a group hold.
+type Group struct {
+	Base  int64             // operations on the base row
+	Total tally.Amount      // of all rows
+	HW    map[string]string // by lane: the padded position of the last record that was added
+}
+
+// Mark says how far a count has read.
+type Mark struct {
+	ID    string
+	Until time.Time         // a record whose time is later was surely written after the count's scan
+	Read  map[string]string // by shard: the padded position of the last record read; "" for none
+}

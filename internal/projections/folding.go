@@ -1,0 +1,148 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/folding"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// What a driver that reads shards, and a count of the table, know of rules that fold records.
+type (
+	ShardClaim = folding.Claim
+	Generation = folding.Generation
+)
+
+// Shard applies the records of one shard, which a worker has claimed. Other drivers leave the records of rules that fold them to it.
+type Shard struct {
+	engine *Engine
+	shard  *host.Shard
+}
+
+// OpenShard prepares to apply the records of a shard, before the first of them. It returns ErrEpochMoved if newer rules are in force, or
+// if records were lost that a rule must have: the engine must be opened again.
+func (e *Engine) OpenShard(ctx context.Context, c ShardClaim) (*Shard, error) {
+	s, err := e.folding.Open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("opening shard %s: %w", c.Shard, err)
+	}
+	return &Shard{e, s}, nil
+}
+
+// Process is Engine.Process of records of the shard, in their order.
+func (s *Shard) Process(ctx context.Context, records []change.Record) (done int, err error) {
+	return s.engine.process(ctx, records, s.shard)
+}
+
+// recountLost begins a new generation of rules of which records came too late.
+func (e *Engine) recountLost(ctx context.Context, from *host.Shard) error {
+	lost := from.TakeLost()
+	if len(lost) == 0 {
+		return nil
+	}
+	var rules []*plan.Binding
+	for _, b := range e.folding.Rules() {
+		if reason, ok := lost[b]; ok {
+			e.host.Logger.WarnContext(ctx, "a rule is counted anew", "rule", b.Rule.Name, "reason", reason)
+			rules = append(rules, b)
+		}
+	}
+	return e.registry.Recount(ctx, rules)
+}
+
+// Folds reports whether a rule in force folds records: a driver must then tell the shard of each record.
+func (e *Engine) Folds() bool { return len(e.folding.Rules()) > 0 }
+
+// Recount has rules that fold records counted anew, by name. Like registering newer rules, it ends with ErrEpochMoved.
+func (e *Engine) Recount(ctx context.Context, names []string) error {
+	var rules []*plan.Binding
+	for _, name := range names {
+		i := slices.IndexFunc(e.folding.Rules(), func(b *plan.Binding) bool { return b.Rule.Name == name })
+		if i < 0 {
+			return &table.SetupError{Problem: fmt.Sprintf("rule %q keeps what each item adds: it is not counted", name),
+				Remedy: "name a rule that counts by stream position, or run `dynamill replay --rule " + name + "`"}
+		}
+		rules = append(rules, e.folding.Rules()[i])
+	}
+	return e.registry.Recount(ctx, rules)
+}
+
+// Generations are the newest generations of the rules that fold records, for a count that verifies or repairs them. One that is not
+// counted yet is left out.
+func (e *Engine) Generations() (all []*Generation) {
+	for _, b := range e.folding.Rules() {
+		if !seeding.IsUncounted(b) {
+			all = append(all, e.generation(b))
+		}
+	}
+	return all
+}
+
+func (e *Engine) generation(b *plan.Binding) *Generation {
+	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now}
+}
+
+// showGroups rolls groups up, whatever changed.
+func (e *Engine) showGroups(ctx context.Context, groups []plan.GroupRef) error {
+	return e.registry.Under(ctx, func() error {
+		pl := &plan.Changes{}
+		for _, g := range groups {
+			pl.Rollups.Put(g, &plan.Rollup{Asked: true})
+		}
+		return e.apply(ctx, pl, 0, nil).Err
+	})
+}
+
+// seedCount has each rule of a level counted that waits for it.
+func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report func(int64)) error {
+	p := e.seeding.PassOf(*cursor)
+	if e.count == nil {
+		return needsCount(p.RuleNames(e.planner))
+	}
+	worker := e.background(seeds)
+	for _, b := range e.folding.Rules() {
+		if !cursor.IsFor(b.Rule) || !seeding.IsUncounted(b) {
+			continue
+		}
+		if err := e.count(ctx, worker.generation(b), report); err != nil {
+			return fmt.Errorf("counting rule %s: %w", b.Rule.Name, err)
+		}
+	}
+	return nil
+}
+
+// recounted are the generations whose count ends with a cursor's pass, and that replace others.
+func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
+	for _, b := range e.folding.Rules() {
+		if cursor.Phase == state.PhaseCount && cursor.IsFor(b.Rule) && seeding.IsUncounted(b) && b.Counted.Load() > 0 {
+			all = append(all, e.generation(b))
+		}
+	}
+	return all
+}
+
+// dropOlder deletes the rows of the generations that others have replaced. What a worker still writes there goes with the next count.
+func dropOlder(ctx context.Context, recounted []*Generation) error {
+	for _, g := range recounted {
+		if err := g.DropOlder(ctx); err != nil {
+			return fmt.Errorf("deleting former rows of rule %s: %w", g.Rule(), err)
+		}
+	}
+	return nil
+}
+
+// needsCount says that this program cannot bring rules into force.
+func needsCount(rules []string) error {
+	return &table.SetupError{
+		Problem: "rule " + strings.Join(rules, ", ") + " counts by stream position: only a process that reads the stream can count the table",
+		Remedy:  "start `dynamill run`; it counts beside the live traffic",
+	}
+}

@@ -1,0 +1,258 @@
+package folding
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/registry"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/tablescan"
+	"github.com/dynamill/dynamill/internal/tally"
+)
+
+// Generation is one generation of a rule, as a count of it reads and writes it.
+type Generation struct {
+	*Folding
+	Binding *plan.Binding
+	Number  int64
+	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
+	Now     func() time.Time
+}
+
+// Rule is the rule's name.
+func (g *Generation) Rule() string { return g.Binding.Rule.Name }
+
+// ref is a group of the rule.
+func (g *Generation) ref(group string) plan.GroupRef {
+	return plan.GroupRef{Binding: g.Binding, Group: group}
+}
+
+// Begun reports whether a count has looked at every shard of the generation.
+func (g *Generation) Begun(ctx context.Context) (bool, error) {
+	item, err := g.Registry.ReadRule(ctx, g.Binding)
+	switch {
+	case err != nil:
+		return false, err
+	case int64(item.Generation) != g.Number:
+		return false, registry.ErrEpochMoved
+	}
+	return int64(item.Begun) == g.Number, nil
+}
+
+// MarkBegun notes that a count has looked at every shard: see registry.Registry.Begin.
+func (g *Generation) MarkBegun(ctx context.Context) error {
+	return g.Registry.Begin(ctx, g.Binding, g.Number)
+}
+
+// OpenShards makes the rows of shards that are missing, one after the other: a parent comes before its children. It returns all of them.
+func (g *Generation) OpenShards(ctx context.Context, starts []lanes.Start) ([]lanes.Shard, error) {
+	var all []lanes.Shard
+	for _, start := range starts {
+		s, err := g.Lane(ctx, g.Binding, g.Number, start)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Shards returns the rows of the generation's shards, by their ids.
+func (g *Generation) Shards(ctx context.Context) (map[string]lanes.Shard, error) {
+	c, all := table.NewExpression(), map[string]lanes.Shard{}
+	in := g.Tables.StateQuery(state.LanesCondition(c, g.Binding, g.Number), c)
+	err := g.Tables.QueryPages(ctx, "reading the lanes of "+g.Rule(), in, func(rows []table.Row) error {
+		for _, r := range rows {
+			if s, ok := state.ReadLane(r); ok {
+				all[s.Shard] = s
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Amounts are what an item adds, by group; nothing if it is none of the rule's sources, or the rule cannot read it.
+func (g *Generation) Amounts(key change.Key, img change.Image) map[string]tally.Amount {
+	if img == nil {
+		return nil
+	}
+	m, ok := g.Planner.Set.Identify(key, img)
+	if !ok || m.Entity != g.Binding.Rule.Source {
+		return nil
+	}
+	all, err := g.Binding.Rule.Form.(rules.Folder).Amounts(&m, img)
+	if err != nil {
+		return nil // the item is parked
+	}
+	return all
+}
+
+// markShardsMax is how many shards one row of a mark names: about 100 bytes each, of 400 KB (DynamoDB developer guide, "Service quotas").
+const markShardsMax = 1000
+
+// markKept is how long a mark is of use: the stream keeps records for 24 hours.
+const markKept = 48 * time.Hour
+
+// NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Marks of records that the stream has
+// dropped go.
+func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
+	c := table.NewExpression()
+	in := g.Tables.StateQuery(state.MarksCondition(c, g.Binding, g.Number), c)
+	err := g.Tables.QueryPages(ctx, "reading the marks of "+g.Rule(), in, func(rows []table.Row) error {
+		for _, r := range rows {
+			marks := map[string]*lanes.Mark{}
+			state.ReadMark(marks, r)
+			for _, old := range marks {
+				if !old.Until.Before(g.Now().Add(-markKept)) {
+					continue
+				}
+				if err := g.Tables.DeleteState(ctx, g.Binding.ID, "deleting an old mark", table.KeyOf(r), "", table.NewExpression()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shards := make([]string, 0, len(m.Read))
+	for s := range m.Read {
+		shards = append(shards, s)
+	}
+	slices.Sort(shards)
+	part := 0
+	for some := range slices.Chunk(shards, markShardsMax) {
+		row := state.MarkPart(g.Binding, g.Number, m, part, some)
+		if _, err := g.Tables.PutState(ctx, g.Binding.ID, "noting how far a count has read", row, "", table.NewExpression()); err != nil {
+			return err
+		}
+		part++
+	}
+	return g.Registry.Announce(ctx)
+}
+
+// Lost begins a new generation. It returns the error with which the count ends.
+func (g *Generation) Lost(ctx context.Context, _ string) error {
+	return g.Registry.Recount(ctx, []*plan.Binding{g.Binding})
+}
+
+// Group reads a group: the row of what it began with is read before the others.
+func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, error) {
+	found, c := lanes.Group{HW: map[string]string{}}, table.NewExpression()
+	in := g.Tables.StateQuery(state.FoldedCondition(c, g.ref(group), g.Number), c) // in the order of the sort keys: the base is first
+	err := g.Tables.QueryPages(ctx, "reading the rows of "+group, in, func(rows []table.Row) error {
+		for _, r := range rows {
+			row := state.ReadFolded(r)
+			if row.IsBase() {
+				found.Base = row.Amount.Operations
+			} else {
+				found.HW[row.Lane] = row.HW
+			}
+			found.Total = found.Total.Add(row.Amount)
+			found.Total.Beyond = found.Total.Beyond || row.Torn
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Groups calls f with each group that has a row.
+func (g *Generation) Groups(ctx context.Context, f func(group string) error) error {
+	last := ""
+	return g.scan(ctx, func(r table.Row) error {
+		word, _, _ := cutWord(r)
+		group := state.FoldedGroup(r)
+		if word != state.FoldedRows || state.GenerationIn(table.TextOf(r[table.PK])) != g.Number || group == "" || group == last {
+			return nil
+		}
+		last = group
+		return f(group)
+	})
+}
+
+// Mend adds a difference to what a group began with, if its row has as many operations as were read; false if it has not. If DynamoDB
+// refuses the sum, the row is noted as torn.
+func (g *Generation) Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error) {
+	ref := g.ref(group)
+	for _, refused := range []bool{difference.Beyond, true} {
+		c := table.NewExpression()
+		update := state.MendBase(c, ref, difference, refused)
+		condition := c.Format("attribute_not_exists(%n)", "ops")
+		if operations > 0 {
+			condition = c.Format("%n = %v", "ops", table.Number(operations))
+		}
+		done, err := g.Tables.UpdateState(ctx, g.Binding.ID, "mending "+group, state.BaseKey(ref, g.Number), update, condition, c)
+		if table.Refusal(err) == "" {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// Display shows groups on their targets.
+func (g *Generation) Display(ctx context.Context, groups []string) error {
+	refs := make([]plan.GroupRef, len(groups))
+	for i, group := range groups {
+		refs[i] = g.ref(group)
+	}
+	return g.Show(ctx, refs)
+}
+
+// DropOlder deletes the rows of generations before this one.
+func (g *Generation) DropOlder(ctx context.Context) error {
+	return g.scan(ctx, func(r table.Row) error {
+		if n := state.GenerationIn(table.TextOf(r[table.PK])); n == 0 || n >= g.Number {
+			return nil
+		}
+		return g.Tables.DeleteState(ctx, g.Binding.ID, "deleting a former generation", table.KeyOf(r), "", table.NewExpression())
+	})
+}
+
+// scanPageMax is how many rows one page of a scan has at most.
+const scanPageMax = 1000
+
+// cutWord returns the word with which a row's partition key begins and the id of its rule; false if it is no row of a generation.
+func cutWord(r table.Row) (word, id string, folded bool) {
+	fields := strings.SplitN(table.TextOf(r[table.PK]), "/", 3)
+	if len(fields) < 3 {
+		return "", "", false
+	}
+	return fields[0], fields[1], slices.Contains([]string{state.FoldedRows, state.LaneRows, state.MarkRows}, fields[0])
+}
+
+// scan calls f with each row of the rule's generations.
+func (g *Generation) scan(ctx context.Context, f func(table.Row) error) error {
+	scanned := &tablescan.Table{Client: g.Tables.Client, TableName: g.Tables.StateTable, Segments: 1,
+		Attributes: []string{table.PK, table.SK, "group"}}
+	var last map[string]ddb.AttributeValue
+	for {
+		page, err := table.Attempt(ctx, g.Tables.Reader, "scanning the state table", func() (tablescan.Page, error) {
+			return scanned.Read(ctx, 0, last, scanPageMax)
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Items {
+			if _, id, folded := cutWord(r); !folded || id != g.Binding.ID {
+				continue
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		if last = page.Next; last == nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package hot
+
+import (
+	"context"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
+)
+
+var (
+	_ audit.Family      = (*kind)(nil)
+	_ auditing.Family   = (*kind)(nil)
+	_ explaining.Family = (*kind)(nil)
+)
+
+// Facts implements audit.Family: an item that the rule cannot read must be parked. What groups add up to is for a count to find out, which
+// reads the stream beside the table.
+func (*kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+	if s.Match.Entity != b.Rule.Source {
+		return
+	}
+	if _, why := Of(b.Rule).read(&s.Match, s.Image); why != nil {
+		audit.MustBeParked(b.ID, s.Key, why.Code, emit)
+	}
+}
+
+// EffectFacts implements audit.Family: a hot rule feeds no ledger.
+func (*kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
+}
+
+// RowFacts implements audit.Family.
+func (*kind) RowFacts(*audit.Auditor, audit.Row, func(drift.Fact)) {}
+
+// Case implements audit.Family: each fact is a suspect by itself.
+func (*kind) Case(*audit.Judge) audit.Case { return nil }
+
+var procedures = map[drift.Kind]*auditing.Procedure{
+	drift.Parked: {Rows: auditing.Rows{auditing.ParkedRows}, Items: auditing.Items{auditing.OwnItem}, Judge: judgeParked, Mend: clearParked},
+}
+
+// Procedure implements auditing.Family.
+func (*kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
+
+func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
+	id := plan.ItemRule{Binding: e.ByID(sus.Rule), Key: sus.Item}
+	if item := e.Items[sus.Item]; item != nil {
+		if why := unreadable(e.Planner, id, item); why != nil {
+			return e.JudgeParked(sus, why.Code)
+		}
+	}
+	return e.JudgeParked(sus, "")
+}
+
+// clearParked deletes the parked record of an item that the rule can read, if the item still holds what was read.
+func clearParked(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	id := plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: r.Suspect.Item}
+	return e.DeleteParked(ctx, r.Suspect, target.StillReads(e.Tables.Reader, id, id.Rule.Reads, e.Items[id.Key])...)
+}
+
+// StampScope implements explaining.Family: the group that the item displays.
+func (*kind) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
+	if s.Match.Entity != b.Rule.Target {
+		return "", false
+	}
+	group, ok, err := b.Rule.GroupOf(&s.Match, s.Image)
+	return groups.Scope(b, group), ok && err == nil
+}
+
+// RowsOf implements explaining.Family: the rows of a group are as many as lanes, and are found by a query.
+func (*kind) RowsOf(*explaining.Explainer, *plan.Binding, *audit.Subject) []explaining.Row {
+	return nil
+}
+
+var _ rules.Folder = (*Form)(nil)

@@ -1,0 +1,106 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// A rule that folds records has generations (docs/adr/0036-hot-counters-count-by-position.md). Each is named by the rules epoch in which it
+// began: a worker of an older epoch does not fold for it, and cannot report records done any more.
+
+// Recount begins a new generation of rules, and always returns an error: ErrEpochMoved if the generation has begun, or newer rules
+// have. The engine must be opened again. What targets display stays until the new generation is counted.
+func (reg *Registry) Recount(ctx context.Context, rules []*plan.Binding) error {
+	next := reg.Planner.Epoch + 1
+	if next > stamp.EpochMax {
+		return fmt.Errorf("the registry of state table %s has rules epoch %d, above which there is none", reg.tables.StateTable,
+			reg.Planner.Epoch)
+	}
+	c := table.NewExpression()
+	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(next)))
+	stand := reg.RulesStand(c)
+	writes := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, stand, c)}
+	for _, b := range rules[:min(len(rules), plan.TransactActionsMax-1)] { // the others are found again
+		writes = append(writes, reg.RuleWrite(b.ID, state.GenerationAttribute, table.Number(int64(next))))
+	}
+	err := reg.tables.Transact(ctx, "beginning a new generation", []string{""}, writes)
+	if err != nil && !table.LostRace(err) {
+		return err
+	}
+	return ErrEpochMoved
+}
+
+// ReadRule reads what the registry says of a rule now.
+func (reg *Registry) ReadRule(ctx context.Context, b *plan.Binding) (state.Rule, error) {
+	row, err := reg.tables.GetState(ctx, "reading rule "+b.Rule.Name, state.RuleKey(b.ID))
+	return state.ReadRule(row), err
+}
+
+// Begin notes that a count has looked at every shard of a generation: what a shard that is found later holds from its start on belongs to
+// the generation.
+func (reg *Registry) Begin(ctx context.Context, b *plan.Binding, generation int64) error {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", state.BegunAttribute, table.Number(generation))
+	is := c.Format("%n = %v", state.GenerationAttribute, table.Number(generation))
+	done, err := reg.tables.UpdateState(ctx, "", "noting that a count of "+b.Rule.Name+" has begun", state.RuleKey(b.ID), set, is, c)
+	if err == nil && !done {
+		return ErrEpochMoved
+	}
+	return err
+}
+
+// BegunPart is a check, for a transaction, that a generation has begun or that it has not.
+func (reg *Registry) BegunPart(b *plan.Binding, generation int64, begun bool) ddb.TransactWriteItem {
+	format := "attribute_exists(pk) AND (attribute_not_exists(%n) OR %n < %v)"
+	if begun {
+		format = "attribute_exists(%n) AND %n = %v"
+	}
+	c := table.NewExpression()
+	condition := c.Format(format, state.BegunAttribute, state.BegunAttribute, table.Number(generation))
+	return reg.tables.CheckPart(state.RuleKey(b.ID), condition, c)
+}
+
+// Announce has every engine read the registry again with its next batch, and work this batch off again.
+func (reg *Registry) Announce(ctx context.Context) error {
+	c := table.NewExpression()
+	raise := c.Format("ADD %n %v", "live", table.Number(1))
+	done, err := reg.tables.UpdateState(ctx, "", "announcing a change of the registry", state.TableKey(), raise, reg.RulesStand(c), c)
+	if err == nil && !done {
+		return ErrEpochMoved
+	}
+	return err
+}
+
+// readMarks reads how far the counts of a rule's newest generation have read, if the rule folds records.
+func (reg *Registry) readMarks(ctx context.Context, b *plan.Binding) error {
+	if !b.Rule.Folds() {
+		return nil
+	}
+	c, found := table.NewExpression(), map[string]*lanes.Mark{}
+	in := reg.tables.StateQuery(state.MarksCondition(c, b, b.Generation.Load()), c)
+	err := reg.tables.QueryPages(ctx, "reading how far counts have read", in, func(rows []table.Row) error {
+		for _, r := range rows {
+			state.ReadMark(found, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	marks := make([]lanes.Mark, 0, len(found))
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		marks = append(marks, *found[id])
+	}
+	b.Marks.Store(&marks)
+	return nil
+}
