@@ -93,6 +93,16 @@ func newFollower(r *Reader, drain bool) *follower {
 		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake,
 		OnDone: func(records int) { r.records.Add(int64(records)) },
 	}
+	if open := r.cfg.OpenShard; open != nil {
+		f.shards.Row = r.cfg.Checkpoints.Get
+		f.shards.Open = func(ctx context.Context, c Claim) (shardread.Process, error) {
+			p, err := open(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return p.Process, nil
+		}
+	}
 	return f
 }
 

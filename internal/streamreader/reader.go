@@ -25,6 +25,9 @@ type Processor interface {
 	Process(ctx context.Context, records []change.Record) (done int, err error)
 }
 
+// Claim is a shard that a worker has claimed, and has read no record of yet.
+type Claim = shardread.Claim
+
 // Config says what to read and how. The zero value of each field below
 // Processor stands for its default.
 type Config struct {
@@ -32,6 +35,12 @@ type Config struct {
 	StreamARN   string
 	Checkpoints Checkpoints
 	Processor   Processor
+
+	// OpenShard returns what applies the records of a shard that this worker has claimed, before the first of them; nil: Processor
+	// does, for all shards. An error is logged, and the call made again after a pause, unless the error is a Stopper. Once it has
+	// returned, the reader looks at the leases of the shard and of its parent again: if they were changed meanwhile, it gives the shard
+	// up.
+	OpenShard func(ctx context.Context, c Claim) (Processor, error)
 
 	// PartitionKey and SortKey name the table's key attributes, for an endpoint
 	// whose description of a stream has no key schema; AWS's has, and it counts.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/replay/internal/extsort"
+	"github.com/dynamill/dynamill/internal/extsort"
 )
 
 const (

@@ -137,6 +137,17 @@ func whoWrites(t *testing.T, store Store) {
 		l.Checkpoint != "3" {
 		t.Errorf("evicted: %+v", l)
 	}
+	claimed := must(store.Claim(ctx, must(store.Get(ctx, "bare")), Worker{Name: "silent", Run: "1", Term: time.Minute}))
+	if rows, err := EvictOwners(ctx, store, testARN); err != nil || len(rows) != 1 || rows[0].Owner != "" ||
+		rows[0].Counter != claimed.Counter+1 || rows[0].Switches != claimed.Switches || rows[0].Checkpoint != "3" {
+		t.Errorf("all owners evicted: %+v, %v", rows, err)
+	}
+	if _, err := store.Save(ctx, claimed); !errors.Is(err, ErrLost) {
+		t.Errorf("an owner that was evicted saves: %v", err)
+	}
+	if rows, err := EvictOwners(ctx, store, "other"); err != nil || len(rows) != 0 {
+		t.Errorf("of another stream: %+v, %v", rows, err)
+	}
 	if l := must(store.Release(ctx, must(store.Claim(ctx, must(store.Get(ctx, "bare")),
 		Worker{Name: "next", Run: "3", Term: time.Minute})))); l.Owner != "" || l.Term != 0 || l.Run != "" {
 		t.Errorf("released: %+v", l)

@@ -104,7 +104,7 @@ type Store interface {
 	Save(ctx context.Context, lease Lease) (Lease, error)
 	// Release writes the lease's Checkpoint and, by the same write, clears the owner.
 	Release(ctx context.Context, lease Lease) (Lease, error)
-	// Evict is Release of a lease of which an expired owner has written nothing since it was read.
+	// Evict clears the owner of a lease of which that owner has written nothing since it was read. It leaves the checkpoint as it is.
 	Evict(ctx context.Context, lease Lease) (Lease, error)
 	// Announce raises the News of a stream's own row, if there is one, so that its readers scan all rows.
 	Announce(ctx context.Context, streamARN string) error
@@ -142,7 +142,12 @@ func (l Lease) released(by Lease) Lease {
 	return l
 }
 
-func (l Lease) evicted() Lease { return l.released(l) }
+// evicted leaves the checkpoint, which a person may have corrected, and the changes of owner, which tell of crashes.
+func (l Lease) evicted() Lease {
+	l.Owner, l.Run, l.Term, l.EmptyPolls = "", "", 0, 0
+	l.Counter++
+	return l
+}
 
 // CompareShards orders rows by their shards.
 func CompareShards(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }

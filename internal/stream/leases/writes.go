@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 )
 
 // The attributes that a write changes: a claim, a renewal, any other write of an owner, a lister's adoption. A claim
@@ -18,6 +20,7 @@ var (
 	renewWrites = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
 	ownerWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrCheckpoint, attrSwitches, attrEmptyPolls, attrNewest, attrChildren,
 		attrLabel, attrPartitionKey, attrSortKey}
+	evictWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrEmptyPolls}
 	adoptWrites = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
 )
 
@@ -45,7 +48,35 @@ func (t *Table) Release(ctx context.Context, lease Lease) (Lease, error) {
 // Evict releases the row of an owner that is silent.
 func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	never := func(Lease) bool { return false }
-	return t.update(ctx, "evicting", lease, never, ownerWrites, Lease.evicted)
+	return t.update(ctx, "evicting", lease, never, evictWrites, Lease.evicted)
+}
+
+// EvictOwners takes each shard of a stream that is not finished from its owner, once, whatever this has written meanwhile, and returns
+// the rows of all shards of the stream as it left them. An owner cannot save a checkpoint any more before it has claimed the shard
+// anew, nor can a worker that has read the row before claim it.
+func EvictOwners(ctx context.Context, store Store, streamARN string) ([]Lease, error) {
+	rows, err := store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(l Lease) bool { return !l.OfShard() || l.Stream != streamARN })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(CallsMax)
+	for i := range rows {
+		group.Go(func() error {
+			for !rows[i].Finished() {
+				row, err := store.Evict(ctx, rows[i])
+				if row.Shard != "" {
+					rows[i] = row
+				}
+				if !errors.Is(err, ErrLost) || row.Shard == "" {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return rows, group.Wait()
 }
 
 // mine reports whether the row names the process that l names as its owner.

@@ -24,6 +24,7 @@ type Reader struct {
 	random  *rand.Rand         // the shard's own numbers: the same names draw the same ones
 	failing *streamapi.Backoff // between tries, until something is done
 
+	process     Process
 	Held        *leases.Held
 	Release     context.CancelFunc // ends the context of Run: the batch in hand is finished, and the lease released
 	front       frontier
@@ -77,7 +78,7 @@ const (
 // New makes the reader of a shard whose lease this worker holds.
 func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 	return &Reader{
-		cfg: cfg, Info: info, Held: held, ahead: newAhead(cfg, info),
+		cfg: cfg, Info: info, Held: held, process: cfg.Process, ahead: newAhead(cfg, info),
 		random:   rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), streamapi.NameHash(info.ID))),
 		progress: Progress{At: time.Now(), recordsAt: time.Now()},
 	}
@@ -136,6 +137,9 @@ func (s *Reader) releaseLease(work context.Context) error {
 
 func (s *Reader) follow(ctx, work context.Context) error {
 	s.failing = streamapi.NewBackoff(s.cfg.WorkerID + s.Info.ID)
+	if err := s.open(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if err := s.resume(); err != nil {
 		return err
 	}

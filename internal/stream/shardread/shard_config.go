@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
@@ -16,8 +16,14 @@ type Config struct {
 	StreamARN string
 	WorkerID  string
 	Decoder   streamapi.Decoder
-	Process   func(ctx context.Context, records []change.Record) (done int, err error)
-	Logger    *slog.Logger
+	Process   Process
+	// Open returns what applies the records of a shard, before the first of them; nil: Process does, for all shards. It is called
+	// again, with pauses, unless the error is a Stopper. Row reads a row of the lease table, consistently; the zero Lease if there is
+	// none.
+	Open func(ctx context.Context, c Claim) (Process, error)
+	Row  func(ctx context.Context, shard string) (leases.Lease, error)
+
+	Logger *slog.Logger
 
 	BatchMax           int
 	PollInterval       time.Duration

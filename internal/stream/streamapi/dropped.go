@@ -1,0 +1,60 @@
+package streamapi
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// Dropped returns the sequence number up to which the stream has dropped records of a shard behind a place; "" if it holds all of them.
+// If the shard is at its end and holds nothing any more, that is the highest number there can be. If it is open and holds nothing, the
+// stream does not tell: then it is that of the place. DynamoDB closes a shard long before its first record is dropped.
+func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (upTo string, err error) {
+	if from.After == "" && !from.Whole {
+		return "", nil
+	}
+	iterator, err := OpenShard(ctx, calls, streamARN, shard, from)
+	if err == nil {
+		_, err = calls.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(1)})
+	}
+	if err == nil || !is[*streams.TrimmedDataAccessException](err) {
+		return "", err
+	}
+	upTo = from.After
+	err = Tail{Streams: calls, StreamARN: streamARN, Shard: shard, EmptyPolls: oldestPolls}.Read(ctx, Place{},
+		func(page []streams.Record, last bool) error {
+			switch {
+			case len(page) > 0:
+				upTo = before(aws.ToString(page[0].Dynamodb.SequenceNumber))
+				return errFound
+			case last:
+				upTo = strings.Repeat("9", change.SequenceDigitsMax)
+			}
+			return nil
+		})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return upTo, err
+}
+
+// oldestPolls is how many empty pages are read in search of the oldest record.
+const oldestPolls = 5
+
+var errFound = errors.New("found")
+
+// before is the sequence number before another one.
+func before(sequence string) string {
+	n, ok := new(big.Int).SetString(sequence, 10)
+	if !ok || n.Sign() <= 0 {
+		return ""
+	}
+	return n.Sub(n, big.NewInt(1)).String()
+}
