@@ -32,7 +32,21 @@ import (
 // from those in force; an *EndedError if a person must act before the table can be followed again; an
 // error of AWS that is the same for each attempt, such as a missing permission.
 func Follow(ctx context.Context, cfg Config) error {
-	f, err := start(ctx, cfg)
+	running := &Running{}
+	for {
+		err := follow(ctx, cfg, running)
+		f := running.follower.Load()
+		if f == nil || !f.engine.Folds() || !errors.Is(err, projections.ErrEpochMoved) {
+			return err
+		}
+		// A rule that counts by stream position is counted anew. If other rules are in force now, the start says so.
+		f.Logger.Info("the registry of rules has changed: the engine is opened again")
+	}
+}
+
+// follow follows the table until ctx ends, or the rules epoch moves.
+func follow(ctx context.Context, cfg Config, running *Running) error {
+	f, err := start(ctx, cfg, running)
 	if f != nil {
 		defer f.endArchive()
 	}
@@ -70,7 +84,7 @@ type follower struct {
 }
 
 // start opens the engine on the table. It returns a follower with an error if that has an archive to be closed.
-func start(ctx context.Context, cfg Config) (*follower, error) {
+func start(ctx context.Context, cfg Config, running *Running) (*follower, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
@@ -89,10 +103,9 @@ func start(ctx context.Context, cfg Config) (*follower, error) {
 	if err := f.openReader(); err != nil {
 		return f, err
 	}
-	if cfg.Started != nil {
-		cfg.Started(&Running{
-			StreamARN: f.streamARN, StateTable: f.StateTable, LeaseTable: f.LeaseTable, Items: f.items, follower: f,
-		})
+	if first := running.follower.Swap(f) == nil; first && cfg.Started != nil {
+		running.StreamARN, running.StateTable, running.LeaseTable, running.Items = f.streamARN, f.StateTable, f.LeaseTable, f.items
+		cfg.Started(running)
 	}
 	return f, f.checkLeases(ctx)
 }
@@ -135,7 +148,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 	defer func() { _ = creating.Wait() }() // if it failed, checkLeases tries again
 	cfg := projections.Config{
 		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.set, Logger: f.Logger, Worker: f.Worker,
-		FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget, DisplayEvery: displayEvery,
+		Count: f.count, FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget, DisplayEvery: displayEvery,
 		Creating: func() {
 			creating.Go(func() error {
 				_, err := f.leases.Load(ctx)
@@ -151,7 +164,6 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 
 func (f *follower) openReader() (err error) {
 	keys := f.set.Table
-	var processor streamreader.Processor = f.engine
 	if f.Archive != "" {
 		f.archive, err = archive.Open(archive.Config{
 			Dir: f.Archive, StreamARN: f.streamARN, Gzip: f.ArchiveGzip, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
@@ -159,17 +171,39 @@ func (f *follower) openReader() (err error) {
 		if err != nil {
 			return &projections.SetupError{Problem: "Config.Archive " + f.Archive + " cannot be used", Remedy: err.Error(), Err: err}
 		}
-		processor = archive.Recorder{Processor: processor, Writer: f.archive}
 	}
-	f.reader, err = streamreader.New(streamreader.Config{
-		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: guard{processor, f.place, &f.read},
+	reading := streamreader.Config{
+		Streams: f.Streams, StreamARN: f.streamARN, Checkpoints: f.leases, Logger: f.Logger, Processor: f.processor(f.engine),
 		PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, WorkerID: f.Worker, LeaseTerm: f.LeaseTerm,
 		PollInterval: f.PollInterval,
-	})
+	}
+	if f.engine.Folds() {
+		reading.OpenShard = f.openShard
+	}
+	f.reader, err = streamreader.New(reading)
 	if err != nil {
 		return fmt.Errorf("preparing to read the stream: %w", err)
 	}
 	return nil
+}
+
+// processor is what the reader feeds: the archive takes the records before the engine does.
+func (f *follower) processor(p streamreader.Processor) streamreader.Processor {
+	if f.archive != nil {
+		p = archive.Recorder{Processor: p, Writer: f.archive}
+	}
+	return guard{p, f.place, &f.read}
+}
+
+// openShard has the engine know the shard of the records that follow.
+func (f *follower) openShard(ctx context.Context, c streamreader.Claim) (streamreader.Processor, error) {
+	s, err := f.engine.OpenShard(ctx, projections.ShardClaim{
+		Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.processor(s), nil
 }
 
 // checkLeases refuses to follow if the checkpoints tell that changes of the table were lost. If a process has followed

@@ -2,6 +2,7 @@ package dynamill
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamill/dynamill/projections"
@@ -15,10 +16,10 @@ type Running struct {
 	LeaseTable string
 	Items      int64 // of the table, as DynamoDB counted them up to 6 hours ago; 0: not known
 
-	follower *follower
+	follower atomic.Pointer[follower]
 }
 
-// Status is how far a Running is. Counts are since Follow was called.
+// Status is how far a Running is. Counts are since Follow was called, or since it last began to count a rule anew.
 type Status struct {
 	Stream streamreader.Stats // lag, shards, records applied
 	Engine projections.Stats  // writes, parked entries, heals, retries
@@ -34,7 +35,7 @@ type Status struct {
 
 // Status returns how far things are now.
 func (r *Running) Status() Status {
-	f := r.follower
+	f := r.follower.Load()
 	s := Status{
 		Stream: f.reader.Stats(), Engine: f.engine.Stats(), Read: f.read.Load(), Budget: f.engine.Budget(),
 	}
@@ -48,20 +49,20 @@ func (r *Running) Status() Status {
 }
 
 // Description says what the engine found and did when it started.
-func (r *Running) Description() projections.Description { return r.follower.engine.Describe() }
+func (r *Running) Description() projections.Description { return r.follower.Load().engine.Describe() }
 
 // RuleStats returns the counts of every rule, sorted by name.
-func (r *Running) RuleStats() []projections.RuleStats { return r.follower.engine.RuleStats() }
+func (r *Running) RuleStats() []projections.RuleStats { return r.follower.Load().engine.RuleStats() }
 
 // Matches counts the items and records that were looked at, by their entities.
-func (r *Running) Matches() projections.Matches { return r.follower.engine.Matches() }
+func (r *Running) Matches() projections.Matches { return r.follower.Load().engine.Matches() }
 
 // MissingTargets returns, by rule, which targets do not exist as far as this process knows.
 func (r *Running) MissingTargets() []projections.MissingTargets {
-	return r.follower.engine.MissingTargets()
+	return r.follower.Load().engine.MissingTargets()
 }
 
 // Unfinished reads, with two queries of the state table, what is parked and which tasks are left.
 func (r *Running) Unfinished(ctx context.Context) (projections.Unfinished, error) {
-	return r.follower.engine.Unfinished(ctx)
+	return r.follower.Load().engine.Unfinished(ctx)
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/counting"
 	"github.com/dynamill/dynamill/internal/pace"
-	"github.com/dynamill/dynamill/projections"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/tablescan"
+	told "github.com/dynamill/dynamill/projections"
 )
 
 // backlogPoll is how often seeding asks whether the reader has caught up.
@@ -13,8 +17,22 @@ const backlogPoll = 10 * time.Millisecond
 
 // seedState is how far seeding is.
 type seedState struct {
-	projections.SeedProgress
+	told.SeedProgress
 	waits bool // until the stream's backlog is applied
+}
+
+// count finds what the groups of a rule that counts by stream position began with.
+func (f *follower) count(ctx context.Context, g *projections.Generation, report func(items int64)) error {
+	table := &tablescan.Table{Client: f.Tables, TableName: f.Table}
+	keys := f.set.Table
+	_, err := counting.Run(ctx, counting.Config{
+		Generation: g, Purpose: counting.Seed, Streams: f.Streams, StreamARN: f.streamARN, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey,
+		Leases: f.leases, Logger: f.Logger, Progress: func(p counting.Progress) { report(p.Items) },
+		Items: func(ctx context.Context, add func(change.Key, change.Image) error) error {
+			return table.Each(ctx, func(item change.Item) error { return add(keys.KeyOf(item), item) })
+		},
+	})
+	return err
 }
 
 // seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it
@@ -27,16 +45,16 @@ func (f *follower) seed(ctx context.Context) (err error) {
 	}()
 	names := f.engine.Describe().NewRules
 	for len(names) > 0 && !f.reader.Stats().CaughtUp {
-		f.seeding.Store(&seedState{SeedProgress: projections.SeedProgress{Rules: names}, waits: true})
+		f.seeding.Store(&seedState{SeedProgress: told.SeedProgress{Rules: names}, waits: true})
 		if pace.Sleep(ctx, backlogPoll) != nil {
 			return ctx.Err()
 		}
 	}
 	if len(names) > 0 {
-		f.seeding.Store(&seedState{SeedProgress: projections.SeedProgress{Rules: names, Pass: 1}})
+		f.seeding.Store(&seedState{SeedProgress: told.SeedProgress{Rules: names, Pass: 1}})
 	}
 	last := 0
-	return f.engine.Seed(ctx, func(p projections.SeedProgress) {
+	return f.engine.Seed(ctx, func(p told.SeedProgress) {
 		f.seeding.Store(&seedState{SeedProgress: p})
 		if p.Done {
 			f.Logger.Info("seeding is done", "passes", p.Passes)

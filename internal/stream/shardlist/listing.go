@@ -174,7 +174,8 @@ func (f *Listing) add(arn string, d *streams.StreamDescription) error {
 		info := streamapi.Shard{ID: aws.ToString(s.ShardId), Parent: aws.ToString(s.ParentShardId)}
 		if r := s.SequenceNumberRange; r != nil {
 			info.Start = aws.ToString(r.StartingSequenceNumber)
-			info.Closed = aws.ToString(r.EndingSequenceNumber) != ""
+			info.End = aws.ToString(r.EndingSequenceNumber)
+			info.Closed = info.End != ""
 		}
 		f.Shards = append(f.Shards, info)
 	}

@@ -32,10 +32,10 @@ func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, 
 		func(page []streams.Record, last bool) error {
 			switch {
 			case len(page) > 0:
-				upTo = before(aws.ToString(page[0].Dynamodb.SequenceNumber))
+				upTo = Before(aws.ToString(page[0].Dynamodb.SequenceNumber))
 				return errFound
 			case last:
-				upTo = strings.Repeat("9", change.SequenceDigitsMax)
+				upTo = Highest
 			}
 			return nil
 		})
@@ -50,8 +50,11 @@ const oldestPolls = 5
 
 var errFound = errors.New("found")
 
-// before is the sequence number before another one.
-func before(sequence string) string {
+// Highest is the highest sequence number that there can be.
+var Highest = strings.Repeat("9", change.SequenceDigitsMax)
+
+// Before is the sequence number before another one; "" if there is none.
+func Before(sequence string) string {
 	n, ok := new(big.Int).SetString(sequence, 10)
 	if !ok || n.Sign() <= 0 {
 		return ""

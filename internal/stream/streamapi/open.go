@@ -24,6 +24,7 @@ const (
 type Shard struct {
 	ID, Parent string // parent is "" if the shard has none
 	Start      string // sequence number of its first record; "" if unknown
+	End        string // sequence number behind which it holds none; "" if it is open, or that is unknown
 	Closed     bool   // nothing will be added to it
 }
 

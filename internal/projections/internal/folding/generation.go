@@ -103,6 +103,9 @@ const markShardsMax = 1000
 // markKept is how long a mark is of use: the stream keeps records for 24 hours.
 const markKept = 48 * time.Hour
 
+// Marks are how far earlier counts have read.
+func (g *Generation) Marks(context.Context) ([]lanes.Mark, error) { return g.Binding.MarksOf(), nil }
+
 // NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Marks of records that the stream has
 // dropped go.
 func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {

@@ -1,0 +1,327 @@
+package dynamill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/counting"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/streamreader"
+	"github.com/dynamill/dynamill/internal/tablescan"
+	"github.com/dynamill/dynamill/rules"
+)
+
+const hotRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Like: { key: { pk: "LIKE#${likeId}", sk: "LIKE" } }
+rules:
+  likes:  { count: Like, as: Post.likes, by: postId, hot: true }
+  weight: { sum: weight, of: Like, as: Post.weight, by: postId, where: weight > 0, hot: true }
+`
+
+// hotTable is a simulated table with hot rules, an application that writes to it, and processes that follow it.
+type hotTable struct {
+	*testing.T
+	sim   *dynamosim.Sim
+	rules *rules.Set
+	r     *rand.Rand
+	ended chan error
+	work  sync.WaitGroup
+}
+
+func newHotTable(t *testing.T, seed uint64) *hotTable {
+	known := projections.Kinds
+	projections.Kinds = slices.Concat(known, projections.ByPosition)
+	t.Cleanup(func() { projections.Kinds = known })
+	set, err := rules.Load("dynamill.yaml", []byte(hotRules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hotTable{T: t, sim: dynamosim.New(dynamosim.Options{Seed: seed, Shards: 2}), rules: set, r: rand.New(rand.NewPCG(seed, 7)),
+		ended: make(chan error, 100)}
+	_, err = h.sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: new("app"), BillingMode: ddb.BillingModePayPerRequest,
+		KeySchema: []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash},
+			{AttributeName: new("sk"), KeyType: ddb.KeyTypeRange}},
+		AttributeDefinitions: []ddb.AttributeDefinition{{AttributeName: new("pk"), AttributeType: ddb.ScalarAttributeTypeS},
+			{AttributeName: new("sk"), AttributeType: ddb.ScalarAttributeTypeS}},
+		StreamSpecification: &ddb.StreamSpecification{StreamEnabled: new(true), StreamViewType: ddb.StreamViewTypeNewAndOldImages},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		h.put(map[string]change.Value{"pk": change.String(fmt.Sprint("POST#", i)), "sk": change.String("METADATA")})
+	}
+	return h
+}
+
+func (h *hotTable) put(item change.Item) {
+	if _, err := h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app"), Item: attributes.ItemToTable(item)}); err != nil {
+		h.Error(err)
+	}
+}
+
+// write has the application put, change or delete so many likes, one every so often.
+func (h *hotTable) write(n int, every time.Duration) {
+	for range n {
+		key := change.Item{"pk": change.String(fmt.Sprint("LIKE#", h.r.IntN(60))), "sk": change.String("LIKE")}
+		if h.r.IntN(4) == 0 {
+			_, err := h.sim.DeleteItem(h.Context(), &dynamodb.DeleteItemInput{TableName: new("app"), Key: attributes.ItemToTable(key)})
+			if err != nil {
+				h.Error(err)
+			}
+		} else {
+			key["postId"], key["weight"] = change.String(fmt.Sprint(h.r.IntN(4))), change.Number(fmt.Sprint(h.r.IntN(3)))
+			h.put(key)
+		}
+		if h.r.IntN(40) == 0 {
+			h.reshape()
+		}
+		time.Sleep(every)
+	}
+}
+
+// reshape has a shard end: a child goes on, or two.
+func (h *hotTable) reshape() {
+	open, err := h.sim.OpenShards("app")
+	if err == nil && h.r.IntN(2) == 0 {
+		_, err = h.sim.RollOver("app", open[h.r.IntN(len(open))])
+	} else if err == nil && len(open) < 6 {
+		_, err = h.sim.SplitShard("app", open[h.r.IntN(len(open))])
+	}
+	if err != nil {
+		h.Error(err)
+	}
+}
+
+// follow starts a process. It returns what stops it, and waits until it has ended.
+func (h *hotTable) follow(name string) (stop func()) {
+	ctx, cancel := context.WithCancel(h.Context())
+	done := make(chan struct{})
+	h.work.Go(func() {
+		defer close(done)
+		h.ended <- Follow(ctx, Config{Tables: h.sim, Streams: h.sim, Table: "app", Rules: h.rules, Worker: name, LeaseTerm: 5 * time.Second,
+			Logger: slog.New(slog.DiscardHandler)})
+	})
+	return func() { cancel(); <-done }
+}
+
+// want is what each post must show, by the items.
+func (h *hotTable) want() map[string]string {
+	likes, weight := map[string]int{}, map[string]int{}
+	for _, it := range h.items("app") {
+		if post := it["postId"].Text(); post != "" {
+			n := 0
+			_, _ = fmt.Sscan(it["weight"].Text(), &n)
+			likes[post], weight[post] = likes[post]+1, weight[post]+n
+		}
+	}
+	all := map[string]string{}
+	for i := range 4 {
+		post := fmt.Sprint(i)
+		all[post] = fmt.Sprint(likes[post], " ", weight[post])
+	}
+	return all
+}
+
+// shown is what each post shows.
+func (h *hotTable) shown() map[string]string {
+	all := map[string]string{}
+	for _, it := range h.items("app") {
+		if post, ok := strings.CutPrefix(it["pk"].Text(), "POST#"); ok {
+			all[post] = it["likes"].Text() + " " + it["weight"].Text()
+		}
+	}
+	return all
+}
+
+func (h *hotTable) items(table string) (all []change.Item) {
+	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: new(true)}
+	for {
+		out, err := h.sim.Scan(h.Context(), in)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, it := range out.Items {
+			all = append(all, attributes.ItemFromTable(it))
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return all
+		}
+	}
+}
+
+// expect waits until all is applied, and compares.
+func (h *hotTable) expect(when string) {
+	h.Helper()
+	for waited := 0; ; waited++ {
+		want, got := h.want(), h.shown()
+		if fmt.Sprint(want) == fmt.Sprint(got) {
+			return
+		}
+		if waited == 120 {
+			h.Errorf("%s, posts show %v, want %v", when, got, want)
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// count verifies or repairs the generation of each rule.
+func (h *hotTable) count(purpose counting.Purpose) (all []counting.Result) {
+	h.Helper()
+	set, err := compile(h.rules)
+	if err != nil {
+		h.Fatal(err)
+	}
+	e, err := projections.OpenAttached(h.Context(), projections.Config{Client: h.sim, Table: "app", Rules: set})
+	if err != nil {
+		h.Fatal(err)
+	}
+	arns, err := h.sim.DescribeTable(h.Context(), &dynamodb.DescribeTableInput{TableName: new("app")})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, g := range e.Generations() {
+		result, err := counting.Run(h.Context(), counting.Config{
+			Generation: g, Purpose: purpose, Streams: h.sim, StreamARN: *arns.Table.LatestStreamArn, PartitionKey: "pk", SortKey: "sk",
+			Leases: streamreader.NewLeaseTable(h.sim, "app-dynamill-leases"), Logger: slog.New(slog.DiscardHandler), TempDir: h.TempDir(),
+			Items: func(ctx context.Context, f func(change.Key, change.Image) error) error {
+				return (&tablescan.Table{Client: h.sim, TableName: "app"}).Each(ctx, func(it change.Item) error {
+					return f(set.Table.KeyOf(it), it)
+				})
+			},
+		})
+		if err != nil {
+			h.Error(err)
+		}
+		all = append(all, result)
+	}
+	return all
+}
+
+func TestHotRulesStayTrueUnderTraffic(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHotTable(t, seed)
+			h.write(80, 0)
+			stopA, stopB := h.follow("a"), h.follow("b")
+			h.write(300, 100*time.Millisecond)
+			h.expect("seeded beside traffic")
+			stopA()
+			h.write(100, 50*time.Millisecond)
+			stopA = h.follow("c")
+			h.write(100, 50*time.Millisecond)
+			h.expect("after a process was replaced")
+
+			go h.write(300, 100*time.Millisecond)
+			for _, r := range h.count(counting.Verify) {
+				if len(r.Findings) > 0 || r.Undecided != "" || r.Groups != 4 {
+					t.Errorf("verify finds %+v in what is right", r)
+				}
+			}
+			time.Sleep(time.Minute)
+			h.expect("after verify")
+			stopA()
+			stopB()
+			close(h.ended)
+			for err := range h.ended {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyFindsTheGroupsThatWereSpoiled has a person write on a row, under traffic.
+func TestVerifyFindsTheGroupsThatWereSpoiled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 9)
+		h.write(80, 0)
+		stop := h.follow("a")
+		h.write(200, 100*time.Millisecond)
+		h.expect("seeded")
+		spoiled := ""
+		for _, row := range h.items("app-dynamill") {
+			if strings.HasPrefix(row["pk"].Text(), "fold/") && spoiled == "" {
+				spoiled = row["group"].Text()
+				row["value"] = change.Number("1000")
+				_, err := h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		go h.write(600, 100*time.Millisecond)
+		var found []string
+		for _, r := range h.count(counting.Verify) {
+			for _, f := range r.Findings {
+				found = append(found, f.Group)
+			}
+		}
+		if len(found) != 1 || found[0] != spoiled {
+			t.Errorf("verify finds %v, want %s", found, spoiled)
+		}
+		mended := int64(0)
+		for _, r := range h.count(counting.Repair) {
+			mended += r.Mended
+		}
+		if mended != 1 {
+			t.Errorf("repair mended %d groups, want 1", mended)
+		}
+		time.Sleep(2 * time.Minute)
+		h.expect("repaired")
+		stop()
+	})
+}
+
+// TestHotRulesOutliveDeletedLeases has a person delete the lease table's rows, while a rule is counted and while it is live.
+func TestHotRulesOutliveDeletedLeases(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHotTable(t, 20+seed)
+			h.write(80, 0)
+			stop := h.follow("a")
+			forget := func() {
+				for _, row := range h.items("app-dynamill-leases") {
+					_, err := h.sim.DeleteItem(h.Context(), &dynamodb.DeleteItemInput{TableName: new("app-dynamill-leases"),
+						Key: attributes.ItemToTable(change.Item{"leaseKey": row["leaseKey"]})})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			h.write(30, 100*time.Millisecond)
+			forget()
+			h.write(200, 100*time.Millisecond)
+			h.expect("leases deleted while the rule is counted")
+			forget()
+			h.write(100, 100*time.Millisecond)
+			h.expect("leases deleted while the rule is live")
+			stop()
+			if err := <-h.ended; err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package counting
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/shardlist"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+func newID() string { return rand.Text() }
+
+// begin finds out from where on the count reads each shard, and makes the generation's rows of shards if it is to be seeded. The leases are
+// read before the table is.
+func (c *count) begin(ctx context.Context) error {
+	begun, err := c.Generation.Begun(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the leases: %w", err)
+	}
+	c.reader = &reader{count: c, lister: shardlist.Lister{Streams: c.Streams, Arn: c.StreamARN,
+		Keys: streamapi.Decoder{PartitionKey: c.PartitionKey, SortKey: c.SortKey}}, shards: map[string]*shard{}, turn: make(chan struct{}, 1)}
+	c.reader.turn <- struct{}{}
+	if err := c.reader.list(ctx); err != nil {
+		return err
+	}
+	byID := map[string]leases.Lease{}
+	for _, l := range rows {
+		byID[l.Shard] = l
+	}
+	var starts []lanes.Start
+	for _, s := range c.reader.order {
+		l, leased := byID[s.info.ID]
+		if !leased {
+			continue // found since: all of it is read, and its reader makes the row
+		}
+		s.whole = l.Whole
+		start := lanes.Start{Shard: s.info.ID, From: s.claim(l)}
+		if _, there := byID[s.info.Parent]; there {
+			start.Parent = s.info.Parent
+		}
+		if p := c.reader.shards[s.info.Parent]; p != nil && !p.finished {
+			s.rewind() // its parent was set back, or is read still
+		}
+		starts = append(starts, start)
+	}
+	opened, err := c.openShards(ctx, starts)
+	if err != nil {
+		return err
+	}
+	for i, row := range opened {
+		if c.Purpose == Seed && !begun && row.From > starts[i].From {
+			return errAgain{"the lease of shard " + row.Shard + " was set back while the count began"}
+		}
+	}
+	if c.Purpose == Seed {
+		if err := c.Generation.MarkBegun(ctx); err != nil {
+			return err
+		}
+	}
+	return c.findLost(ctx, opened)
+}
+
+// rows reads the leases. A seeding count takes them from their owners: an owner that does not know the generation cannot save a checkpoint
+// any more.
+func (c *count) rows(ctx context.Context) ([]leases.Lease, error) {
+	return awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) {
+		if c.Purpose == Seed {
+			return leases.EvictOwners(ctx, c.Leases, c.StreamARN)
+		}
+		return c.Leases.Load(ctx)
+	})
+}
+
+// openShards returns the generation's rows of shards; one that has none gets it only from a seeding count.
+func (c *count) openShards(ctx context.Context, starts []lanes.Start) ([]lanes.Shard, error) {
+	if c.Purpose == Seed {
+		return c.Generation.OpenShards(ctx, starts)
+	}
+	rows, err := c.Generation.Shards(ctx)
+	opened := make([]lanes.Shard, len(starts))
+	for i, s := range starts {
+		opened[i] = rows[s.Shard]
+	}
+	return opened, err
+}
+
+// findLost finds shards of which the stream has dropped records that the generation must have.
+func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
+	for _, row := range opened {
+		s := c.reader.shards[row.Shard]
+		if s == nil || s.finished {
+			continue
+		}
+		upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
+			return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, streamapi.Place{After: lanes.Unpad(s.start), Whole: s.whole})
+		})
+		if err != nil {
+			return err
+		}
+		dropped := lanes.Pad(upTo)
+		if dropped <= s.start {
+			continue
+		}
+		if dropped > row.From {
+			if c.Purpose == Verify {
+				return errAgain{"the stream has dropped records of shard " + row.Shard}
+			}
+			return c.Generation.Lost(ctx, "the stream has dropped records of shard "+row.Shard)
+		}
+		s.start, s.at = dropped, max(s.at, dropped)
+	}
+	return nil
+}

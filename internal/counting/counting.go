@@ -1,0 +1,211 @@
+// Package counting finds what the groups of a hot rule add up to, by one scan of the table and the records of the stream
+// (docs/adr/0036-hot-counters-count-by-position.md, "The count"). It seeds a generation, repairs one, or says where one is wrong.
+// Workers add records to the same rows meanwhile: the count takes off what they have still to add.
+package counting
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+	"github.com/dynamill/dynamill/internal/tally"
+)
+
+// Generation is what the engine does for a count of one rule.
+type Generation interface {
+	Begun(ctx context.Context) (bool, error)
+	// OpenShards makes the rows of shards that are missing, in this order, and returns the rows of all of them.
+	OpenShards(ctx context.Context, starts []lanes.Start) ([]lanes.Shard, error)
+	MarkBegun(ctx context.Context) error
+	// Shards returns the rows of the generation's shards, by their ids.
+	Shards(ctx context.Context) (map[string]lanes.Shard, error)
+	// Marks are how far earlier counts have read.
+	Marks(ctx context.Context) ([]lanes.Mark, error)
+	// Amounts are what an item adds, by group. A nil image adds nothing.
+	Amounts(key change.Key, image change.Image) map[string]tally.Amount
+	// NoteCount keeps how far the count has read, before it writes to any group.
+	NoteCount(ctx context.Context, m lanes.Mark) error
+	// Lost begins a new generation, as records of this one were lost. It returns the error with which the count ends.
+	Lost(ctx context.Context, reason string) error
+	// Group reads the rows of a group: what it began with first.
+	Group(ctx context.Context, group string) (lanes.Group, error)
+	// Groups calls f with each group that has a row.
+	Groups(ctx context.Context, f func(group string) error) error
+	// Mend adds a difference to what a group began with, if its row has as many operations as were read; false if it has not.
+	Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error)
+	// Display shows groups on their targets.
+	Display(ctx context.Context, groups []string) error
+}
+
+// Purpose is what a count is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	Seed   Purpose = iota // a generation that is not displayed yet
+	Repair                // one that is displayed
+	Verify                // the same, without a write
+)
+
+// Config says what to count.
+type Config struct {
+	Generation Generation
+	Purpose    Purpose
+
+	Streams               streamapi.Streams
+	StreamARN             string
+	PartitionKey, SortKey string // the table's, for an endpoint that does not describe them
+	Leases                leases.Store
+	// Items gives f every item of the table as it is in a consistent scan; f may be called side by side.
+	Items func(ctx context.Context, f func(key change.Key, image change.Image) error) error
+
+	Logger   *slog.Logger // default slog.Default()
+	Progress func(Progress)
+	TempDir  string // for what memory does not hold; "": the system's
+
+	Margin time.Duration // see MarginDefault
+	Delay  time.Duration // see DelayDefault
+}
+
+const (
+	// MarginDefault bounds how far this process's clock and the times of records differ: DynamoDB floors the latter to the second, and
+	// hosts with a time service differ by less than a second (AWS, "Amazon Time Sync Service").
+	MarginDefault = 5 * time.Second
+	// DelayDefault is how long a record may usually take until it can be read. A later one begins a new generation.
+	DelayDefault = 5 * time.Second
+	// looksMax is how often Verify looks at a group that seems wrong, before it says that it cannot decide.
+	looksMax = 5
+	// startsMax is how often a count begins anew because the stream dropped records that it needs, or leases were set back.
+	startsMax = 20
+	// againAfter is the pause before that.
+	againAfter = time.Second
+	// groupsAtOnce are worked off side by side.
+	groupsAtOnce = 16
+	// sortBytes is the memory of each of the two sorters.
+	sortBytes = 32 << 20
+)
+
+// Progress is how far a count is.
+type Progress struct {
+	Items  int64 // scanned
+	Groups int64 // done
+}
+
+// Result is what a count has found.
+type Result struct {
+	Items, Groups int64
+	Mended        int64 // groups
+	Findings      []Finding
+	// Undecided says why a Verify could not decide on some or all groups; "" if it could.
+	Undecided string
+}
+
+// Finding is a group whose rows do not add up to what the items say.
+type Finding struct {
+	Group      string
+	Want, Have tally.Amount
+}
+
+// errAgain says why a count must begin anew.
+type errAgain struct{ why string }
+
+func (e errAgain) Error() string { return e.why }
+
+// Run counts.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	cfg.Margin, cfg.Delay = cmp.Or(cfg.Margin, MarginDefault), cmp.Or(cfg.Delay, DelayDefault)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Progress == nil {
+		cfg.Progress = func(Progress) {}
+	}
+	for starts := 1; ; starts++ {
+		result, err := once(ctx, cfg)
+		again, ok := errors.AsType[errAgain](err)
+		switch {
+		case !ok:
+			return result, err
+		case starts == startsMax && cfg.Purpose == Verify:
+			return Result{Undecided: again.why}, nil
+		case starts == startsMax:
+			return Result{}, fmt.Errorf("it began %d times: %w", starts, err)
+		}
+		cfg.Logger.InfoContext(ctx, "a count begins anew", "reason", again.why)
+		if pace.Sleep(ctx, againAfter) != nil {
+			return Result{}, context.Cause(ctx)
+		}
+	}
+}
+
+// count is one attempt.
+type count struct {
+	Config
+	reader   *reader
+	evidence *evidence
+	result   Result
+}
+
+// once is one attempt. An errAgain says that another one may succeed.
+func once(ctx context.Context, cfg Config) (Result, error) {
+	c := &count{Config: cfg}
+	var err error
+	if c.evidence, err = newEvidence(cfg.TempDir); err != nil {
+		return Result{}, err
+	}
+	defer c.evidence.close()
+	if err := c.begin(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := c.scan(ctx); err != nil {
+		return Result{}, err
+	}
+	end := time.Now()
+	// What was written before the end of the scan can be read then, and the times of later records are later.
+	if pace.Sleep(ctx, 2*c.Margin+c.Delay) != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	if err := c.reader.readOn(ctx); err != nil {
+		return Result{}, err
+	}
+	mark := lanes.Mark{ID: newID(), Until: end.Add(c.Margin), Read: c.reader.positions()}
+	if c.Purpose == Verify {
+		if c.result.Undecided, err = c.tardy(ctx); err != nil || c.result.Undecided != "" {
+			return c.result, err
+		}
+	} else if err := c.Generation.NoteCount(ctx, mark); err != nil {
+		return Result{}, err
+	}
+	return c.result, c.settle(ctx)
+}
+
+// scan keeps what the items of the table add.
+func (c *count) scan(ctx context.Context) error {
+	items := newCounter(func(n int64) { c.Progress(Progress{Items: n}) })
+	err := c.Items(ctx, func(key change.Key, image change.Image) error {
+		items.add()
+		return c.evidence.addItem(key, c.Generation.Amounts(key, image), 0)
+	})
+	c.result.Items = items.n.Load()
+	return err
+}
+
+// tardy says whether a record came so late that a count before this one has not known it: its reader is about to find that out, too.
+func (c *count) tardy(ctx context.Context) (string, error) {
+	marks, err := c.Generation.Marks(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range marks {
+		if shard := c.reader.lateFor(m); shard != "" {
+			return "a record of shard " + shard + " came after a count had read on: the rule will be counted anew", nil
+		}
+	}
+	return "", nil
+}

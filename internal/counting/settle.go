@@ -1,0 +1,179 @@
+package counting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/tally"
+)
+
+// displayedAtOnce is how many groups are displayed together after a repair.
+const displayedAtOnce = 50
+
+// suspect is a group that seems wrong to a Verify.
+type suspect struct {
+	*group
+	difference, want, have tally.Amount
+}
+
+// settle compares what the rows of each group hold with the evidence, and adds what they lack.
+func (c *count) settle(ctx context.Context) error {
+	if c.Purpose != Seed { // a generation that is not displayed has rows of groups alone whose records the count has read
+		if err := c.Generation.Groups(ctx, c.evidence.addGroup); err != nil {
+			return fmt.Errorf("reading the groups: %w", err)
+		}
+	}
+	if err := c.evidence.seal(); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var suspects []suspect
+	var shown []string
+	done := newCounter(func(n int64) { c.Progress(Progress{Items: c.result.Items, Groups: n}) })
+	work, working := errgroup.WithContext(ctx)
+	work.SetLimit(groupsAtOnce)
+	err := c.evidence.each(func(g *group) error {
+		work.Go(func() error {
+			found, err := c.look(working, g)
+			if err != nil {
+				return fmt.Errorf("counting %s: %w", g.name, err)
+			}
+			done.add()
+			mu.Lock()
+			defer mu.Unlock()
+			if c.Purpose == Repair {
+				shown = append(shown, g.name)
+			}
+			if found != nil {
+				suspects = append(suspects, *found)
+			}
+			return nil
+		})
+		return working.Err()
+	})
+	if failed := work.Wait(); failed != nil {
+		return failed
+	}
+	c.result.Groups, c.result.Mended = done.n.Load(), c.reader.mended.Load()
+	if err != nil {
+		return err
+	}
+	slices.Sort(shown)
+	for some := range slices.Chunk(shown, displayedAtOnce) { // also what was right: an earlier repair may have mended it, and shown nothing
+		if err := c.Generation.Display(ctx, some); err != nil {
+			return fmt.Errorf("displaying: %w", err)
+		}
+	}
+	return c.lookAgain(ctx, suspects)
+}
+
+// look compares one group. It mends the group, unless that is for a Verify to report.
+func (c *count) look(ctx context.Context, g *group) (*suspect, error) {
+	for {
+		found, rows, err := c.compare(ctx, g)
+		switch {
+		case err != nil:
+			return nil, err
+		case rows.Total.Beyond && c.Purpose != Verify:
+			return nil, c.Generation.Lost(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
+		case found.difference.IsEmpty() && !rows.Total.Beyond:
+			return nil, nil
+		case c.Purpose == Verify:
+			return &found, nil
+		}
+		mended, err := c.Generation.Mend(ctx, g.name, found.difference, rows.Base)
+		if err != nil || mended {
+			c.reader.mended.Add(1)
+			return nil, err
+		}
+	}
+}
+
+// compare works out what the rows of a group lack: what the items add, less what records change that workers have still to add, less
+// what the rows hold. If a row holds records that the count has not read, it reads on.
+func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, error) {
+	for {
+		rows, err := c.Generation.Group(ctx, g.name)
+		if err != nil {
+			return suspect{}, rows, err
+		}
+		if !c.reader.knowsAll(rows.HW) {
+			if err := c.reader.readOn(ctx); err != nil {
+				return suspect{}, rows, err
+			}
+			if pace.Sleep(ctx, spacing) != nil {
+				return suspect{}, rows, context.Cause(ctx)
+			}
+			continue
+		}
+		want := g.want
+		since := c.evidence.since(g.name)
+		for _, e := range since {
+			want = want.Add(e.difference)
+		}
+		opened := c.reader.opened()
+		for _, entries := range [][]entry{g.entries, since} {
+			for _, e := range entries {
+				row := opened[e.shard]
+				if e.position > row.From && (row.Lane == "" || e.position > rows.HW[row.Lane]) {
+					want = want.Lacks(e.difference)
+				}
+			}
+		}
+		want.Operations = 0
+		return suspect{group: g, difference: want.Lacks(rows.Total), want: want, have: rows.Total}, rows, nil
+	}
+}
+
+// lookAgain reads on and compares suspects once more: what comes late is no drift. A difference that stays is.
+func (c *count) lookAgain(ctx context.Context, suspects []suspect) error {
+	for looks := 2; len(suspects) > 0 && looks <= looksMax; looks++ {
+		if pace.Sleep(ctx, c.Margin) != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.reader.readOn(ctx); err != nil {
+			return err
+		}
+		var left []suspect
+		for _, before := range suspects {
+			now, rows, err := c.compare(ctx, before.group)
+			switch {
+			case err != nil:
+				return err
+			case now.difference.IsEmpty() && !rows.Total.Beyond:
+			case now.difference.Equals(before.difference):
+				c.result.Findings = append(c.result.Findings, Finding{Group: now.name, Want: now.want, Have: now.have})
+			default:
+				left = append(left, now)
+			}
+		}
+		suspects = left
+	}
+	slices.SortFunc(c.result.Findings, func(a, b Finding) int { return strings.Compare(a.Group, b.Group) })
+	if len(suspects) > 0 {
+		c.result.Undecided = fmt.Sprintf("%s changes too fast to be compared", suspects[0].name)
+	}
+	return nil
+}
+
+// counter counts, and tells of every thousandth.
+type counter struct {
+	n    atomic.Int64
+	tell func(int64)
+}
+
+func newCounter(tell func(int64)) *counter { return &counter{tell: tell} }
+
+func (c *counter) add() {
+	if n := c.n.Add(1); n%1000 == 0 {
+		c.tell(n)
+	}
+}
