@@ -85,8 +85,9 @@ const (
 	looksMax = 5
 	// startsMax is how often a count begins anew because the stream dropped records that it needs, or leases were set back.
 	startsMax = 20
-	// againAfter is the pause before that.
-	againAfter = time.Second
+	// againFirst and againLast bound the pause before that. It doubles: a count takes the shards from their owners whenever it begins, and these
+	// need time to claim them anew and to read on.
+	againFirst, againLast = time.Second, 30*time.Second
 	// groupsAtOnce are worked off side by side.
 	groupsAtOnce = 16
 	// sortBytes is the memory of each of the two sorters.
@@ -138,7 +139,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 			return Result{}, fmt.Errorf("it began %d times: %w", starts, err)
 		}
 		cfg.Logger.InfoContext(ctx, "a count begins anew", "reason", again.why)
-		if pace.Sleep(ctx, againAfter) != nil {
+		if pace.Sleep(ctx, min(againFirst<<min(starts-1, 10), againLast)) != nil {
 			return Result{}, context.Cause(ctx)
 		}
 	}

@@ -36,8 +36,11 @@ func (s *Reader) open(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		err := s.openOnce(ctx)
-		if err == nil || errors.Is(err, leases.ErrLost) || streamapi.StopsReading(err) {
+		switch {
+		case err == nil, errors.Is(err, leases.ErrLost), streamapi.StopsReading(err):
 			return err
+		case ctx.Err() != nil:
+			return nil
 		}
 		wait := s.failing.NextBackOff()
 		s.cfg.Logger.Warn("opening a shard failed, will retry", "shard", s.Info.ID, "wait", wait, "error", err)

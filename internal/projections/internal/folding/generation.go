@@ -45,7 +45,7 @@ func (g *Generation) Begun(ctx context.Context) (bool, error) {
 	case int64(item.Generation) != g.Number:
 		return false, registry.ErrEpochMoved
 	}
-	return int64(item.Begun) == g.Number, nil
+	return int64(item.Begun) >= g.Number, nil
 }
 
 // MarkBegun notes that a count has looked at every shard: see registry.Registry.Begin.

@@ -95,7 +95,7 @@ func (f *Folding) Lane(ctx context.Context, b *plan.Binding, generation int64, s
 			return table.Finished, nil
 		}
 		found = lanes.Shard{Shard: start.Shard, Lane: start.Shard, From: start.From}
-		begun := int64(state.ReadRule(rows[state.RuleKey(b.ID)]).Begun) == generation
+		begun := int64(state.ReadRule(rows[state.RuleKey(b.ID)]).Begun) >= generation
 		if begun {
 			found.From = ""
 		}

@@ -59,11 +59,12 @@ func (reg *Registry) Begin(ctx context.Context, b *plan.Binding, generation int6
 	return err
 }
 
-// BegunPart is a check, for a transaction, that a generation has begun or that it has not.
+// BegunPart is a check, for a transaction, that a generation has begun or that it has not. One that is displayed has, whatever newer
+// ones have.
 func (reg *Registry) BegunPart(b *plan.Binding, generation int64, begun bool) ddb.TransactWriteItem {
 	format := "attribute_exists(pk) AND (attribute_not_exists(%n) OR %n < %v)"
 	if begun {
-		format = "attribute_exists(%n) AND %n = %v"
+		format = "attribute_exists(%n) AND %n >= %v"
 	}
 	c := table.NewExpression()
 	condition := c.Format(format, state.BegunAttribute, state.BegunAttribute, table.Number(generation))
