@@ -85,9 +85,9 @@ const (
 	looksMax = 5
 	// startsMax is how often a count begins anew because the stream dropped records that it needs, or leases were set back.
 	startsMax = 20
-	// againFirst and againLast bound the pause before that. It doubles: a count takes the shards from their owners whenever it begins, and these
-	// need time to claim them anew and to read on.
-	againFirst, againLast = time.Second, 30*time.Second
+	// againFirst and againLast bound the pause before that. It doubles: a count takes the shards from their owners whenever it begins, and
+	// these need time to claim them anew and to read on.
+	againFirst, againLast = time.Second, 30 * time.Second
 	// groupsAtOnce are worked off side by side.
 	groupsAtOnce = 16
 	// sortBytes is the memory of each of the two sorters.
