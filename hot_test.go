@@ -22,6 +22,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	compiled "github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/internal/tablescan"
 	"github.com/dynamill/dynamill/rules"
@@ -273,7 +274,7 @@ func (h *hotTable) count(purpose counting.Purpose) (all []counting.Result) {
 }
 
 func TestHotRulesStayTrueUnderTraffic(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(worldsize.Of(3, 1)) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHotTable(t, seed)
 			h.write(80, 0)
@@ -352,7 +353,7 @@ func TestVerifyFindsTheGroupsThatWereSpoiled(t *testing.T) {
 // TestRulesAreCountedAnewUnderTraffic has rules counted anew, and then the leases deleted: workers read records again that are older
 // than the generation.
 func TestRulesAreCountedAnewUnderTraffic(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(worldsize.Of(3, 1)) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHotTable(t, 40+seed)
 			h.write(80, 0)
@@ -386,7 +387,7 @@ func TestRulesAreCountedAnewUnderTraffic(t *testing.T) {
 
 // TestHotRulesOutliveDeletedLeases has a person delete the lease table's rows, while a rule is counted and while it is live.
 func TestHotRulesOutliveDeletedLeases(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(worldsize.Of(3, 1)) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHotTable(t, 20+seed)
 			h.write(80, 0)
