@@ -25,8 +25,9 @@ entities:
   Like: { key: { pk: "LIKE#${likeId}", sk: "LIKE" } }
 rules:
   likes:  { count: Like, as: Post.likes, by: postId, hot: true }
-  weight: { sum: weight, of: Like, as: Post.weight, by: postId, where: weight > 0, hot: true }
-`
+` + weightRule
+
+const weightRule = "  weight: { sum: weight, of: Like, as: Post.weight, by: postId, where: weight > 0, hot: true }\n"
 
 // plainCount counts a table that stays as it is meanwhile, without its stream.
 func (w *world) plainCount(ctx context.Context, g *Generation, report func(int64)) error {
