@@ -3,6 +3,7 @@ package streamreader
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -150,7 +151,7 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 func (f *follower) take(e endedShard) error {
 	s := f.running[e.id]
 	delete(f.running, e.id)
-	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) {
+	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) || errors.Is(cause, leases.ErrEvicted) {
 		e.err = cause
 	}
 	if errors.Is(e.err, ErrLeaseLost) || !e.held.Lease().Finished() {
@@ -165,7 +166,11 @@ func (f *follower) take(e endedShard) error {
 		e.err = nil
 	}
 	if errors.Is(e.err, ErrLeaseLost) && !errors.Is(e.err, ErrNamesake) {
-		f.r.cfg.Logger.Warn("a shard is no longer this worker's", "shard", e.id, "error", e.err)
+		level := slog.LevelWarn
+		if errors.Is(e.err, leases.ErrEvicted) {
+			level = slog.LevelInfo
+		}
+		f.r.cfg.Logger.Log(context.Background(), level, "a shard is no longer this worker's", "shard", e.id, "error", e.err)
 		e.err = nil
 	}
 	return e.err

@@ -8,6 +8,16 @@ import (
 // ErrLost says that another process has written to a lease row that this one holds.
 var ErrLost = errors.New("lease lost: another process reads this stream with the same lease table")
 
+// ErrEvicted is an ErrLost: the owner was taken off, and no worker has claimed the shard since.
+var ErrEvicted error = evicted{}
+
+type evicted struct{}
+
+func (evicted) Error() string {
+	return "it was taken from its worker, as a count of the table does; a worker will claim it anew"
+}
+func (evicted) Unwrap() error { return ErrLost }
+
 // ErrNamesake is an ErrLost: the other process has the same worker's name.
 var ErrNamesake = fmt.Errorf("%w: under the same worker name (--worker), which only one process at a time may have", ErrLost)
 

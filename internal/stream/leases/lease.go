@@ -160,6 +160,9 @@ func (l Lease) lostTo(row Lease) error {
 	if row.Owner != "" && row.Owner == l.Owner && row.Run != l.Run {
 		return fmt.Errorf("%w: %q", ErrNamesake, l.Owner)
 	}
+	if row.Owner == "" && l.Owner != "" {
+		return ErrEvicted
+	}
 	return ErrLost
 }
 
