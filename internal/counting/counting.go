@@ -41,6 +41,10 @@ type Generation interface {
 	Groups(ctx context.Context, f func(group string) error) error
 	// Mend adds a difference to what a group began with, if its row has as many operations as were read; false if it has not.
 	Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error)
+	// TargetOf is the group that an item displays; "" if it displays none.
+	TargetOf(key change.Key, image change.Image) (group string)
+	// Displays are the targets that show something else than what the rows of a group hold, unless a worker is still to show it.
+	Displays(ctx context.Context, group string) ([]lanes.Display, error)
 	// Display shows groups on their targets.
 	Display(ctx context.Context, groups []string) error
 }
@@ -103,16 +107,16 @@ type Progress struct {
 // Result is what a count has found.
 type Result struct {
 	Items, Groups int64
-	Mended        int64 // groups
-	Findings      []Finding
+	Findings      []Finding // by group. A Repair has mended them
 	// Undecided says why a Verify could not decide on some or all groups; "" if it could.
 	Undecided string
 }
 
-// Finding is a group whose rows do not add up to what the items say.
+// Finding is a group whose rows do not add up to what the items say, or a target that shows something else than the rows do.
 type Finding struct {
 	Group      string
-	Want, Have tally.Amount
+	Want, Have tally.Amount   // of the rows
+	Display    *lanes.Display // nil: the rows are wrong
 }
 
 // errAgain says why a count must begin anew.
@@ -183,7 +187,8 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	} else if err := c.Generation.NoteCount(ctx, mark); err != nil {
 		return Result{}, err
 	}
-	return c.result, c.settle(ctx)
+	err = c.settle(ctx)
+	return c.result, err
 }
 
 // scan keeps what the items of the table add.
@@ -191,6 +196,13 @@ func (c *count) scan(ctx context.Context) error {
 	items := newCounter(func(n int64) { c.Progress(Progress{Items: n}) })
 	err := c.Items(ctx, func(key change.Key, image change.Image) error {
 		items.add()
+		if c.Purpose != Seed {
+			if group := c.Generation.TargetOf(key, image); group != "" {
+				if err := c.evidence.addGroup(group); err != nil {
+					return err
+				}
+			}
+		}
 		return c.evidence.addItem(key, c.Generation.Amounts(key, image), 0)
 	})
 	c.result.Items = items.n.Load()

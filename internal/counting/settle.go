@@ -37,6 +37,7 @@ func (c *count) settle(ctx context.Context) error {
 	var mu sync.Mutex
 	var suspects []suspect
 	var shown []string
+	var displays []display
 	done := newCounter(func(n int64) { c.Progress(Progress{Items: c.result.Items, Groups: n}) })
 	work, working := errgroup.WithContext(ctx)
 	work.SetLimit(groupsAtOnce)
@@ -47,10 +48,19 @@ func (c *count) settle(ctx context.Context) error {
 				return fmt.Errorf("counting %s: %w", g.name, err)
 			}
 			done.add()
+			var wrong []lanes.Display
+			if c.Purpose != Seed {
+				if wrong, err = c.Generation.Displays(working, g.name); err != nil {
+					return fmt.Errorf("comparing the displays of %s: %w", g.name, err)
+				}
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if c.Purpose == Repair {
 				shown = append(shown, g.name)
+			}
+			for _, d := range wrong {
+				displays = append(displays, display{g.name, d})
 			}
 			if found != nil {
 				suspects = append(suspects, *found)
@@ -62,7 +72,7 @@ func (c *count) settle(ctx context.Context) error {
 	if failed := work.Wait(); failed != nil {
 		return failed
 	}
-	c.result.Groups, c.result.Mended = done.n.Load(), c.reader.mended.Load()
+	c.result.Groups = done.n.Load()
 	if err != nil {
 		return err
 	}
@@ -72,10 +82,28 @@ func (c *count) settle(ctx context.Context) error {
 			return fmt.Errorf("displaying: %w", err)
 		}
 	}
-	return c.lookAgain(ctx, suspects)
+	if c.Purpose == Verify {
+		if err := c.lookAgain(ctx, suspects); err != nil {
+			return err
+		}
+		return c.lookAtDisplays(ctx, displays)
+	}
+	for _, s := range suspects {
+		c.find(Finding{Group: s.name, Want: s.want, Have: s.have})
+	}
+	for _, d := range displays {
+		c.find(Finding{Group: d.group, Display: &d.Display})
+	}
+	return nil
 }
 
-// look compares one group. It mends the group, unless that is for a Verify to report.
+// find keeps a finding, in the order of the groups.
+func (c *count) find(f Finding) {
+	i, _ := slices.BinarySearchFunc(c.result.Findings, f, func(a, b Finding) int { return strings.Compare(a.Group, b.Group) })
+	c.result.Findings = slices.Insert(c.result.Findings, i, f)
+}
+
+// look compares one group, and returns it if it is wrong. It mends the group, unless that is for a Verify to report.
 func (c *count) look(ctx context.Context, g *group) (*suspect, error) {
 	for {
 		found, rows, err := c.compare(ctx, g)
@@ -91,8 +119,7 @@ func (c *count) look(ctx context.Context, g *group) (*suspect, error) {
 		}
 		mended, err := c.Generation.Mend(ctx, g.name, found.difference, rows.Base)
 		if err != nil || mended {
-			c.reader.mended.Add(1)
-			return nil, err
+			return &found, err
 		}
 	}
 }
@@ -150,14 +177,13 @@ func (c *count) lookAgain(ctx context.Context, suspects []suspect) error {
 				return err
 			case now.difference.IsEmpty() && !rows.Total.Beyond:
 			case now.difference.Equals(before.difference):
-				c.result.Findings = append(c.result.Findings, Finding{Group: now.name, Want: now.want, Have: now.have})
+				c.find(Finding{Group: now.name, Want: now.want, Have: now.have})
 			default:
 				left = append(left, now)
 			}
 		}
 		suspects = left
 	}
-	slices.SortFunc(c.result.Findings, func(a, b Finding) int { return strings.Compare(a.Group, b.Group) })
 	if len(suspects) > 0 {
 		c.result.Undecided = fmt.Sprintf("%s changes too fast to be compared", suspects[0].name)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -32,7 +31,6 @@ type reader struct {
 	*count
 	lister  shardlist.Lister
 	decoder streamapi.Decoder
-	mended  atomic.Int64 // groups
 
 	turn chan struct{} // has a token while no goroutine reads on
 
@@ -79,6 +77,9 @@ func (s *shard) rewind() {
 
 // first is the position before the shard's first record: no record of its parents is later.
 func (s *shard) first() string { return lanes.Pad(streamapi.Before(s.info.Start)) }
+
+// holds reports whether a position is that of a record of the shard, or behind one.
+func (s *shard) holds(position string) bool { return position > s.first() }
 
 // list finds shards. One that is new is read from its beginning.
 func (r *reader) list(ctx context.Context) error {

@@ -46,6 +46,14 @@ type Group struct {
 	HW    map[string]string // by lane: the padded position of the last record that was added
 }
 
+// Display is a target that shows something else than what the rows of its group hold.
+type Display struct {
+	Item       change.Key
+	Attribute  string
+	Want, Have string // as people read them; "" for nothing
+	Stamp      string // another one once a worker has written the display
+}
+
 // Mark says how far a count has read.
 type Mark struct {
 	ID    string

@@ -25,6 +25,7 @@ type Generation struct {
 	Binding *plan.Binding
 	Number  int64
 	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
+	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error)
 	Now     func() time.Time
 }
 
@@ -95,6 +96,24 @@ func (g *Generation) Amounts(key change.Key, img change.Image) map[string]tally.
 		return nil // the item is parked
 	}
 	return all
+}
+
+// TargetOf is the group that an item displays; "" if it displays none.
+func (g *Generation) TargetOf(key change.Key, img change.Image) string {
+	m, ok := g.Planner.Set.Identify(key, img)
+	if !ok || m.Entity != g.Binding.Rule.Target {
+		return ""
+	}
+	group, _, err := g.Binding.Rule.GroupOf(&m, img)
+	if err != nil {
+		return ""
+	}
+	return group
+}
+
+// Displays are the targets that show something else than what the rows of a group hold.
+func (g *Generation) Displays(ctx context.Context, group string) ([]lanes.Display, error) {
+	return g.Compare(ctx, g.ref(group))
 }
 
 // markShardsMax is how many shards one row of a mark names: about 100 bytes each, of 400 KB (DynamoDB developer guide, "Service quotas").

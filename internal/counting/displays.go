@@ -1,0 +1,78 @@
+package counting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/stream/leases"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
+)
+
+// display is a target that seems wrong to a Verify.
+type display struct {
+	group string
+	lanes.Display
+}
+
+// lookAtDisplays compares targets once more. One that a worker writes meanwhile is not wrong: it lags. One that no worker has
+// written, although all of them are done with every record that the count has read, is.
+func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
+	read := c.reader.positions()
+	for looks := 2; len(suspects) > 0 && looks <= looksMax; looks++ {
+		if pace.Sleep(ctx, c.Margin) != nil {
+			return context.Cause(ctx)
+		}
+		passed, err := c.passed(ctx, read)
+		if err != nil {
+			return err
+		}
+		var left []display
+		for _, before := range suspects {
+			wrong, err := c.Generation.Displays(ctx, before.group)
+			if err != nil {
+				return fmt.Errorf("comparing the displays of %s: %w", before.group, err)
+			}
+			i := slices.IndexFunc(wrong, func(d lanes.Display) bool { return d.Item == before.Item && d.Stamp == before.Stamp })
+			switch {
+			case i < 0:
+			case passed:
+				c.find(Finding{Group: before.group, Display: &wrong[i]})
+			default:
+				left = append(left, before)
+			}
+		}
+		suspects = left
+	}
+	if len(suspects) > 0 {
+		c.result.Undecided = "what " + suspects[0].Item.String() + " shows may still change: records of the stream are not applied yet"
+	}
+	return nil
+}
+
+// passed reports whether workers are done with all records up to some positions, by shard.
+func (c *count) passed(ctx context.Context, read map[string]string) (bool, error) {
+	rows, err := awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) { return c.Leases.Load(ctx) })
+	if err != nil {
+		return false, fmt.Errorf("reading the leases: %w", err)
+	}
+	done := map[string]string{}
+	for _, l := range rows {
+		switch {
+		case l.Stream != c.StreamARN || !l.OfShard():
+		case l.Finished():
+			done[l.Shard] = lanes.Pad(streamapi.Highest)
+		case l.Checkpoint != leases.TrimHorizon:
+			done[l.Shard] = lanes.Pad(l.Checkpoint)
+		}
+	}
+	for shard, position := range read {
+		if c.reader.shards[shard].holds(position) && done[shard] < position {
+			return false, nil
+		}
+	}
+	return true, nil
+}

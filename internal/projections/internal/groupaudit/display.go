@@ -1,0 +1,59 @@
+package groupaudit
+
+import (
+	"context"
+	"strings"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+)
+
+// Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still
+// to show what changed. The first item that is known by a unique value shows the group, the others show nothing.
+func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Display, error) {
+	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
+	keys := groups.TotalKeys(g)
+	rows, err := h.Tables.ReadState(ctx, doing, keys)
+	if err != nil {
+		return nil, err
+	}
+	targets := groups.AddUp(g, rows).Targets
+	items, err := h.Tables.ReadItems(ctx, doing, targets)
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = h.Tables.ReadState(ctx, doing, append(keys, due)); err != nil { // a worker writes rows before displays
+		return nil, err
+	}
+	t := groups.AddUp(g, rows)
+	if reader, ok := g.Rule.Form.(groups.Reader); ok {
+		if err := reader.Read(ctx, h.Tables.Reader, g, &t); err != nil {
+			return nil, err
+		}
+	}
+	if t.Err != nil || rows[due] != nil {
+		return nil, nil
+	}
+	var all []lanes.Display
+	for i, key := range t.Targets {
+		img := table.Image(items[key])
+		if m, ok := h.Planner.Set.Identify(key, img); img == nil || !ok || m.Entity != g.Rule.Target {
+			continue
+		}
+		values := make([]change.Value, len(g.Rule.Writes))
+		if i == 0 {
+			values = formOf(g.Rule).Values(t)
+		}
+		d := lanes.Display{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
+			Want: formOf(g.Rule).Shown(values), Have: shownOn(g.Rule, img)}
+		if d.Want != d.Have {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
