@@ -35,6 +35,8 @@ type Config struct {
 	StateTable string     // of dynamill's own; created if missing; default: Table and "-dynamill"
 	LeaseTable string     // of leases and checkpoints; created if missing; default: StateTable and "-leases"
 
+	// BesideFunction applies records only to the rules that count by stream position: a function keeps the others.
+	BesideFunction bool
 	// Drain has Follow return nil once new rules are seeded and every change up to then is applied.
 	Drain bool
 	// Worker names this process. No other process that follows the table may have the same name at

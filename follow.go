@@ -92,6 +92,10 @@ func start(ctx context.Context, cfg Config, running *Running) (*follower, error)
 	if err != nil {
 		return nil, err
 	}
+	if cfg.BesideFunction && len(set.Folded()) == 0 {
+		return nil, &projections.SetupError{Problem: "no rule counts by stream position, so nothing is left for a process with Config.BesideFunction",
+			Remedy: "leave Config.BesideFunction out: then all rules are kept"}
+	}
 	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table), taskKept: make(chan struct{}, 1),
 		own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}
 	if err := f.findStream(ctx); err != nil {
@@ -149,6 +153,7 @@ func (f *follower) openEngine(ctx context.Context) (err error) {
 	cfg := projections.Config{
 		Client: f.Tables, Table: f.Table, StateTable: f.StateTable, Rules: f.set, Logger: f.Logger, Worker: f.Worker,
 		Count: f.count, FanOutMax: f.FanOutMax, TaskProgress: f.noteTask, TaskKept: f.wakeTasks, Budget: f.Budget, DisplayEvery: displayEvery,
+		OnlyFolding: f.BesideFunction,
 		Creating: func() {
 			creating.Go(func() error {
 				_, err := f.leases.Load(ctx)

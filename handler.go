@@ -45,6 +45,9 @@ type HandlerConfig struct {
 	// FanOutMax is how many children of a parent are written together with its record. The others
 	// wait for an invocation with the payload {"dynamill":"tasks"}. Default 1,000.
 	FanOutMax int
+	// BesideRun leaves out the rules that count by stream position: Lambda does not tell of which shard a record is. A process with
+	// Config.BesideFunction keeps them. Without it, such rules are refused.
+	BesideRun bool
 	// Worker names the execution environment, such as AWS_LAMBDA_LOG_STREAM_NAME; default: random.
 	Worker string
 

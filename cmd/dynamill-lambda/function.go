@@ -55,6 +55,7 @@ func (s *settings) handlerConfig(ctx context.Context, logger *slog.Logger, metri
 	})
 	return dynamill.HandlerConfig{
 		AWS: found, Tables: tables, Table: s.table, StateTable: s.stateTable, FanOutMax: s.fanOutMax, Worker: s.logStream,
+		BesideRun: s.besideRun,
 		ReadRules: func(ctx context.Context) (*rules.Set, error) { return s.loadRules(ctx, found) }, Logger: logger, Metrics: metrics,
 	}, nil
 }

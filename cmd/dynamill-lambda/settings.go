@@ -15,6 +15,7 @@ type settings struct {
 	table, stateTable string // DYNAMILL_TABLE, DYNAMILL_STATE_TABLE
 	endpoint          string // DYNAMILL_ENDPOINT: of DynamoDB, for tests
 	fanOutMax         int    // DYNAMILL_FAN_OUT_MAX: 0 for the engine's default
+	besideRun         bool   // DYNAMILL_BESIDE_RUN: true, or not set
 	logLevel          slog.Level
 
 	runtimeAPI string // of Lambda: host and port
@@ -52,6 +53,13 @@ func readSettings(variable func(string) string) (settings, error) {
 			return s, fmt.Errorf("DYNAMILL_FAN_OUT_MAX %q is not a whole number from 1 to %d", text, fanOutMaxMax)
 		}
 		s.fanOutMax = n
+	}
+	switch text := variable("DYNAMILL_BESIDE_RUN"); text {
+	case "", "false":
+	case "true":
+		s.besideRun = true
+	default:
+		return s, fmt.Errorf("DYNAMILL_BESIDE_RUN %q is neither true nor false", text)
 	}
 	level, known := logLevels[strings.ToLower(variable("DYNAMILL_LOG_LEVEL"))]
 	if !known {

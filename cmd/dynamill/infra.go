@@ -57,6 +57,8 @@ func addInfraFlags(flags *pflag.FlagSet, o *template.Options) {
 	flags.BoolVar(&o.Replay, "replay", false, "add a state machine that replays the table, and the function that it calls")
 	flags.StringVar(&o.ReplayExports, "replay-exports", "",
 		"the `place` of the exports that replays may read: s3://BUCKET or s3://BUCKET/PREFIX")
+	flags.BoolVar(&o.BesideRun, "beside-run", false,
+		"leave out the rules that count by stream position: dynamill run --beside-function keeps them")
 	flags.BoolVar(&o.KeepStateTable, "keep-state-table", false, "the state table exists: leave it out of the template")
 	flags.BoolVar(&o.NoBackups, "no-backups", false, "no point-in-time recovery of the state table")
 }

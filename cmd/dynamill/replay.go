@@ -12,6 +12,8 @@ func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
 	flags.StringVar(&o.From, "from", replaying.FromScan,
 		"the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "replay only the items of this rule, by `name`; may be repeated (default: all)")
+	flags.StringArrayVar(&o.Recount, "recount", nil,
+		"have a rule that counts by stream position counted anew, by `name`, and end: a process that runs\ncounts the table; may be repeated")
 	flags.IntVar(&o.Segments, "segments", 0, "divide a scan into this `number` of segments (default: by the table's size)")
 	flags.IntVar(&o.Parallel, "parallel", 4, "work on this `number` of segments or files at a time")
 	flags.IntVar(&o.Budget, "budget", 0, "write at most this many write `units` per second (0: no bound)")
@@ -27,7 +29,7 @@ func (a *app) replayCommand() *cobra.Command {
 	command := newCommand("replay", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
 		return replaying.Run(cmd.Context(), &a.out, &a.settings, options)
 	})
-	command.PreRunE = func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed["segments"]) }
+	command.PreRunE = func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed) }
 	addReplayFlags(command.Flags(), &options)
 	return command
 }

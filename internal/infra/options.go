@@ -42,6 +42,7 @@ type Options struct {
 	ReplayConcurrency int    // pieces of a replay that are worked off at once: 1 to 1000; 0 for 16
 	ReplayExports     string // where the exports lie that replays may read, s3://bucket or s3://bucket/prefix; "" for nowhere
 
+	BesideRun      bool // the function leaves out the rules that count by stream position: a process keeps them
 	KeepStateTable bool // the state table exists and is left out of the template
 	NoBackups      bool // no point-in-time recovery of the state table
 }

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -67,9 +66,3 @@ func CheckTable(t *ddb.TableDescription, set *rules.Set) error { return registry
 
 // Kinds are the kinds of rules that the engine derives. rules.Load is given them.
 var Kinds = kinds.All
-
-// ByPosition are the kinds that count by stream position. Rule files cannot name them yet.
-var ByPosition = kinds.ByPosition
-
-// applied are the kinds that the engine can apply.
-var applied = slices.Concat(kinds.All, ByPosition)

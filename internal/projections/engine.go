@@ -53,6 +53,8 @@ type Config struct {
 	TaskProgress func(TaskProgress)
 	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
 	DisplayEvery time.Duration // least time between writes of a display that many records change: WorkTasks does the rest; default: 0
+	// OnlyFolding applies records to rules that fold them only: another program applies them to the others.
+	OnlyFolding bool
 	// Count finds what the groups of a rule that folds records began with. It is told of the items that it has read. nil: this program
 	// does not read the stream, and cannot count.
 	Count    func(ctx context.Context, g *Generation, report func(items int64)) error
@@ -121,6 +123,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 		return nil, err
 	}
 	e.planner = e.registry.Planner
+	e.planner.OnlyFolding = cfg.OnlyFolding
 	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	process := state.NewID()
 	e.connect(ts, host.New(host.Host{
@@ -219,7 +222,7 @@ func (e *Engine) connect(ts *table.Tables, h host.Host) {
 	e.folding = &folding.Folding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	e.ledger = ledger.New(e.host, e.registry.RaiseEpochAbove)
 	h.Ledger = e.ledger
-	e.sweep = &sweep.Sweep{Host: e.host, Kinds: applied, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
+	e.sweep = &sweep.Sweep{Host: e.host, Kinds: Kinds, Entry: e.ledger.Entry, Rederive: func(ctx context.Context, items []change.Key) error {
 		return e.rederive(ctx, items, plan.Itself, nil, nil)
 	}}
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/internal/folding"
+	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
@@ -87,7 +89,10 @@ func (e *Engine) Generations() (all []*Generation) {
 }
 
 func (e *Engine) generation(b *plan.Binding) *Generation {
-	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now}
+	compare := func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error) {
+		return groupaudit.Displays(ctx, e.host, g)
+	}
+	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Compare: compare, Now: e.host.Now}
 }
 
 // showGroups rolls groups up, whatever changed.

@@ -46,11 +46,15 @@ type InspectedRule struct {
 	Former                bool // not in force any more
 	Cleaned               bool // of a former rule: what it wrote is taken back
 	Epoch                 int  // of the rules, in which it was registered
+
+	// Of a rule that folds records; 0 of others.
+	Generation, Counted int // the newest generation, and the one that items show
+	Shards              int // that the newest generation knows
 }
 
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.
 type InspectedSeeding struct {
-	// "derive" derives what the items ask for, "show" then writes aggregates; "clean" and "sweep" take back what former rules wrote
+	// "derive" derives what the items ask for, "tally" counts for rules with hot: true, "show" then writes computed values; "clean" and "sweep" take back what former rules wrote
 	Phase string `json:"phase"`
 	Level int    `json:"level"` // of the rules that the scan is for; -1 for all
 	Items int64  `json:"items"` // seen in this scan, to the last place that was saved
@@ -87,6 +91,9 @@ func Inspect(ctx context.Context, client table.InspectClient, stateTable string)
 		return nil, err
 	}
 	if found.Budgets, err = rd.inspectBudgets(ctx); err != nil {
+		return nil, err
+	}
+	if err := rd.inspectGenerations(ctx, found.Rules); err != nil {
 		return nil, err
 	}
 	found.Missing, err = sightings.ReadRecorded(ctx, rd.reader, rd.planner)
@@ -133,6 +140,7 @@ func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule 
 		item := known[id]
 		r := InspectedRule{
 			ID: id, Name: item.Name, Fingerprint: item.Fingerprint, State: item.State, Live: item.State == state.Live, Epoch: item.Epoch,
+			Generation: item.Generation, Counted: item.Counted,
 		}
 		rule := &rules.Rule{Name: r.Name}
 		if r.Former = !item.InForce(); r.Former {
@@ -146,6 +154,24 @@ func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule 
 	rd.planner.Bindings = plan.Bind(set, ids)
 	rd.planner.AddFormer(formers...)
 	return found
+}
+
+// inspectGenerations counts the shards that the newest generations know.
+func (rd *ruleReader) inspectGenerations(ctx context.Context, rules []InspectedRule) error {
+	for i, r := range rules {
+		if b := rd.planner.ByID(r.ID); b != nil && r.Generation > 0 {
+			c := table.NewExpression()
+			in := rd.reader.StateQuery(state.LanesCondition(c, b, int64(r.Generation)), c)
+			err := rd.reader.QueryPages(ctx, "reading the lanes of "+r.Name, in, func(rows []table.Row) error {
+				rules[i].Shards += len(rows)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {

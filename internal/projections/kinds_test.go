@@ -12,7 +12,7 @@ func TestFamilyOfSeveralKindsHasARoleOnce(t *testing.T) {
 	if n := len(host.Having[host.Gatherer](Kinds)); n != 2 {
 		t.Errorf("%d families gather, want 2", n)
 	}
-	if n := len(host.Having[host.Keeper](Kinds)); n != 6 {
-		t.Errorf("%d families keep rows, want 6", n)
+	if n := len(host.Having[host.Keeper](Kinds)); n != 7 {
+		t.Errorf("%d families keep rows, want 7", n)
 	}
 }

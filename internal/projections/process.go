@@ -63,7 +63,7 @@ func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int, from 
 	defer release()
 	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, Defers: records > 0, Shard: from}}
 	w.moves(ctx, pl)
-	for _, family := range slices.Backward(host.Having[host.Kind](applied)) {
+	for _, family := range slices.Backward(host.Having[host.Kind](Kinds)) {
 		family.Apply(ctx, w.Run, pl)
 	}
 	w.rollUp(ctx, pl)
@@ -95,7 +95,7 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 // rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
-	for _, family := range slices.Backward(host.Having[host.Grouper](applied)) {
+	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
 		groups := groupsOf(family, pl)
 		if w.Defers {
 			left, failed := w.PutOff(ctx, groups, pl)
@@ -127,7 +127,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	w.clearMarks(ctx, pl, keptMarks)
-	for _, gatherer := range host.Having[host.Gatherer](applied) {
+	for _, gatherer := range host.Having[host.Gatherer](Kinds) {
 		gatherer.Finish(ctx, w.Run, pl)
 	}
 }

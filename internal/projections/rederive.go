@@ -114,7 +114,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		moves = append(moves, mv)
 	}
-	for _, m := range host.Having[host.Maker](applied) {
+	for _, m := range host.Having[host.Maker](Kinds) {
 		if err := m.Restore(ctx, e.host, moves); err != nil {
 			return nil, err
 		}

@@ -91,7 +91,7 @@ func sortType(set *rules.Set) ddb.ScalarAttributeType {
 
 func loadRules(t testing.TB, text string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(text), applied)
+	set, err := rules.Load("dynamill.yaml", []byte(text), Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

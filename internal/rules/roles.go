@@ -3,9 +3,11 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
@@ -33,6 +35,30 @@ type Folder interface {
 func (r *Rule) Folds() bool {
 	_, folds := r.Form.(Folder)
 	return folds
+}
+
+// KindName is the rule's kind as lists of rules name it.
+func (r *Rule) KindName() string { return declared.NameOf(r.Kind) }
+
+// Folded are the names of the rules that add up what records change, in the file's order.
+func (s *Set) Folded() (names []string) {
+	for _, r := range s.Rules {
+		if r.Folds() {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// FoldedText names these rules for people, with the key that makes each what it is; "" if there are none.
+func (s *Set) FoldedText() string {
+	var all []string
+	for _, r := range s.Rules {
+		if r.Folds() {
+			all = append(all, fmt.Sprintf("%s (`%s: true`)", r.Name, r.Kind.Traits().Variant))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // SuffixesMax is the most suffixes of one rule. A roll-up reads every accumulator; a partition takes 1000 write units a second.

@@ -61,6 +61,9 @@ resource "aws_lambda_function" "{{.TFName}}" {
       DYNAMILL_TABLE       = {{text .Table}}
       DYNAMILL_STATE_TABLE = {{text .StateTable}}
       DYNAMILL_RULES       = {{text .RulesVariable}}
+{{- if .BesideRun}}
+      DYNAMILL_BESIDE_RUN = "true"
+{{- end}}
     }
   }
 

@@ -151,7 +151,7 @@ func announcement(w *session.Session, r *dynamill.Running, archiveDir string) st
 		if slices.Contains(d.NewRules, rule.Name) {
 			note = "new: to be seeded"
 		}
-		list.Add(rule.Name, rule.Kind.Word(), rule.Source.Name+" → "+written(rule), note)
+		list.Add(rule.Name, rule.KindName(), rule.Source.Name+" → "+written(rule), note)
 	}
 	return facts.Text() + printable.Counted(len(w.Set.Rules), "rule") + ":\n" + list.Text()
 }
@@ -220,7 +220,7 @@ func printDrained(ctx context.Context, w *session.Session, r *dynamill.Running, 
 // asFlags says in flags what the library's remedies name by the fields of its configuration.
 var asFlags = strings.NewReplacer(
 	"Config.Table", "--table", "Config.StateTable", "--state-table", "Config.AWS.Region", "--region",
-	"Config.AWS.BaseEndpoint", "--endpoint", "Config.Archive", "--archive",
+	"Config.AWS.BaseEndpoint", "--endpoint", "Config.Archive", "--archive", "Config.BesideFunction", "--beside-function",
 )
 
 // inFlags is an error of the library in the words of the command.

@@ -3,11 +3,13 @@ package preview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -53,6 +55,7 @@ type foundProblem struct {
 type CheckResult struct {
 	Rules    []ruleSummary  `json:"rules"`
 	Warnings []foundProblem `json:"warnings"`
+	Notes    []string       `json:"notes"` // on what rules could have
 	Table    *checkedTable  `json:"table,omitempty"`
 }
 
@@ -62,7 +65,7 @@ func Check(ctx context.Context, out *output.Output, s *settings.Settings, withTa
 	if err != nil {
 		return err
 	}
-	result := CheckResult{Rules: make([]ruleSummary, len(set.Rules)), Warnings: []foundProblem{}}
+	result := CheckResult{Rules: make([]ruleSummary, len(set.Rules)), Warnings: []foundProblem{}, Notes: variantNotes(set)}
 	for i, rule := range set.Rules {
 		result.Rules[i] = summarize(rule)
 	}
@@ -100,16 +103,47 @@ func (r CheckResult) Text() string {
 		}
 		table.Add(s.Rule, s.Kind, strings.Join(reads, ", "), s.Writes.String(), s.Cost)
 	}
-	if r.Table == nil {
-		return table.Text()
+	text := table.Text()
+	for _, note := range r.Notes {
+		text += printable.Text(note) + "\n"
 	}
-	return table.Text() + r.Table.Text()
+	if r.Table == nil {
+		return text
+	}
+	return text + r.Table.Text()
+}
+
+// variantNotes say which rules could be of a variant of their kind, and when that pays.
+func variantNotes(set *rules.Set) []string {
+	notes, named := []string{}, map[string][]string{}
+	var variants []*rules.Traits
+	for _, k := range projections.Kinds {
+		t := k.Traits()
+		if t.Variant == "" {
+			continue
+		}
+		for _, r := range set.Rules {
+			if r.Kind.Word() == k.Word() && r.Kind.Traits().Variant == "" && !r.Derives() && !r.HasPer() {
+				named[t.Variant] = append(named[t.Variant], r.Name)
+			}
+		}
+		if !slices.ContainsFunc(variants, func(other *rules.Traits) bool { return other.Variant == t.Variant }) {
+			variants = append(variants, t)
+		}
+	}
+	for _, t := range variants {
+		if names := named[t.Variant]; len(names) > 0 {
+			slices.Sort(names)
+			notes = append(notes, fmt.Sprintf("`%s: true` is possible for %s: %s", t.Variant, strings.Join(names, ", "), t.Pays))
+		}
+	}
+	return notes
 }
 
 func summarize(rule *rules.Rule) ruleSummary {
 	cost := rule.Form.Cost()
 	s := ruleSummary{
-		Rule: rule.Name, Kind: rule.Kind.Word(), WriteUnits: cost.WriteUnits, Cost: cost.Text,
+		Rule: rule.Name, Kind: rule.KindName(), WriteUnits: cost.WriteUnits, Cost: cost.Text,
 		Reads:  []attributeNames{namesOf(rule.Source, rule.Reads)},
 		Writes: namesOf(rule.Target, rule.Writes),
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
@@ -16,13 +17,14 @@ import (
 
 // seedEstimate is what `run` reads and writes when it seeds rules on a new table. The figures are projected from a sample.
 type seedEstimate struct {
-	Items      int64   `json:"items"`                // to be read
-	Exact      bool    `json:"exact"`                // the sample was the whole table
-	Sampled    int64   `json:"sampled"`              // items
-	Writes     int64   `json:"writes"`               // things to be written
-	WriteUnits float64 `json:"writeUnits"`           // of these writes
-	ReadUnits  int64   `json:"readUnits"`            // of one pass over the items
-	NotSampled string  `json:"notSampled,omitempty"` // the reason why Writes and WriteUnits are not known
+	Items      int64    `json:"items"`                  // to be read
+	Exact      bool     `json:"exact"`                  // the sample was the whole table
+	Sampled    int64    `json:"sampled"`                // items
+	Writes     int64    `json:"writes"`                 // things to be written
+	WriteUnits float64  `json:"writeUnits"`             // of these writes
+	ReadUnits  int64    `json:"readUnits"`              // of one pass over the items
+	Counted    []string `json:"countedRules,omitempty"` // rules that count by stream position, whose writes are not among these
+	NotSampled string   `json:"notSampled,omitempty"`   // the reason why Writes and WriteUnits are not known
 }
 
 // seedSample gives a sample of the table to a verification.
@@ -39,7 +41,12 @@ func (s *seedSample) Each(ctx context.Context, f func(change.Item) error) (err e
 }
 
 // estimateSeed judges a sample of the table as a dry run of replay judges all of it.
-func estimateSeed(ctx context.Context, cfg projections.AuditConfig, logger *slog.Logger, c environment.Counts) *seedEstimate {
+func estimateSeed(ctx context.Context, cfg projections.AuditConfig, logger *slog.Logger, c environment.Counts) (e *seedEstimate) {
+	defer func() {
+		if e != nil {
+			e.Counted = cfg.Rules.Folded()
+		}
+	}()
 	cfg.Ahead = true
 	sample := &seedSample{client: cfg.Client, table: cfg.Table}
 	audit, err := projections.OpenAudit(ctx, cfg)
@@ -86,5 +93,10 @@ func (e *seedEstimate) text() string {
 	if e.NotSampled != "" {
 		return reads + "; how much it writes is unknown, because the table could not be sampled: " + e.NotSampled
 	}
-	return fmt.Sprintf("%s, and makes %s, for about %s write units (%s)", reads, writes, printable.Rounded(e.WriteUnits), from)
+	text := fmt.Sprintf("%s, and makes %s, for about %s write units (%s)", reads, writes, printable.Rounded(e.WriteUnits), from)
+	if len(e.Counted) > 0 {
+		text += fmt.Sprintf("; for %s it scans the table once more each, and makes about 2 writes, for 2 write units, for each target that has "+
+			"sources", strings.Join(e.Counted, ", "))
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestSeedIsProjectedFromASample(t *testing.T) {
 			[]string{"approximately 1,000 items", "could not be sampled: denied"}},
 	} {
 		given.want.ReadUnits = given.estimate.ReadUnits
-		if *given.estimate != given.want || given.estimate.ReadUnits < given.want.Items {
+		if !reflect.DeepEqual(*given.estimate, given.want) || given.estimate.ReadUnits < given.want.Items {
 			t.Errorf("%s: %+v, want %+v", name, *given.estimate, given.want)
 		}
 		for _, says := range given.says {

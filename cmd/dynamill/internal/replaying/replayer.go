@@ -32,13 +32,16 @@ var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
 
 // Run applies the rules to what is in the table.
 func Run(ctx context.Context, out *output.Output, s *settings.Settings, options Options) error {
-	ctx, w, end, err := session.Begin(ctx, out, s, options.Rules)
+	ctx, w, end, err := session.Begin(ctx, out, s, slices.Concat(options.Rules, options.Recount))
 	if err != nil {
 		return err
 	}
 	defer end()
 	if err := w.Connect(ctx); err != nil {
 		return err
+	}
+	if len(options.Recount) > 0 {
+		return recount(ctx, w, options.Recount)
 	}
 	r := &replayer{Session: w, options: options}
 	err = r.run(ctx)
@@ -161,6 +164,7 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 type Options struct {
 	From                 string
 	Rules                []string
+	Recount              []string // rules to be counted anew, and nothing else is done
 	Segments, Parallel   int
 	Budget               int     // write units per second; 0: no bound
 	ReadRateMax          float64 // read units per second; 0: no bound
@@ -181,10 +185,17 @@ const (
 )
 
 // Check refuses what makes no sense together. What a file says to several commands one of them may have no use for.
-func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
+func (o *Options) Check(s *settings.Settings, typed map[string]bool) error {
 	if o.From == FromKeys+settings.StandardInput {
 		if err := s.ClaimStdin("--from " + o.From); err != nil {
 			return err
+		}
+	}
+	if len(o.Recount) > 0 {
+		for _, flag := range []string{"from", "rule", "segments", "dry-run", "restart", "yes"} {
+			if typed[flag] {
+				return ending.Invalid("--%s has no meaning with --recount, which only has a running process count the table anew", flag)
+			}
 		}
 	}
 	switch {
@@ -192,7 +203,7 @@ func (o *Options) Check(s *settings.Settings, segmentsTyped bool) error {
 		return ending.Invalid("--segments %d is negative: give a number of segments, or none", o.Segments)
 	case o.Segments > sources.ScanSegmentsLimit:
 		return ending.Invalid("--segments %d is more than DynamoDB's limit of %d", o.Segments, sources.ScanSegmentsLimit)
-	case o.Segments > 0 && o.From != FromScan && segmentsTyped:
+	case o.Segments > 0 && o.From != FromScan && typed["segments"]:
 		return ending.Invalid("--segments has no meaning with --from %s: only a scan has segments", o.From)
 	case o.EventuallyConsistent && o.From != FromScan:
 		return ending.Invalid("--eventually-consistent has no meaning with --from %s: only a scan reads the table", o.From)

@@ -49,6 +49,11 @@ type ruleStatus struct {
 	Epoch int    `json:"epoch"`
 	Note  string `json:"note,omitempty"`
 
+	// Of a rule that counts by stream position only.
+	Generation int `json:"generation,omitempty"` // of its counts: the newest
+	Shown      int `json:"generationShown,omitempty"`
+	Shards     int `json:"generationShards,omitempty"` // of the stream, that the newest generation knows
+
 	live bool
 }
 
@@ -149,7 +154,7 @@ func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Re
 func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []ruleStatus {
 	kinds, inForce, all := map[string]string{}, map[string]string{}, []ruleStatus{}
 	for _, r := range file {
-		kinds[r.Fingerprint] = r.Kind.Word()
+		kinds[r.Fingerprint] = r.KindName()
 	}
 	known := map[string]bool{}
 	for _, r := range registered {
@@ -157,6 +162,7 @@ func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []
 			continue
 		}
 		line := ruleStatus{ID: r.ID, Name: r.Name, Kind: kinds[r.Fingerprint], State: r.State, Epoch: r.Epoch, live: r.Live}
+		line.Generation, line.Shown, line.Shards = r.Generation, r.Counted, r.Shards
 		if r.Former {
 			line.Note = report.StillRetiring
 			all = append(all, line)
@@ -172,7 +178,7 @@ func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []
 		if known[r.Fingerprint] {
 			continue
 		}
-		line := ruleStatus{Name: r.Name, Kind: r.Kind.Word(), State: notRegistered, Note: unregisteredNote}
+		line := ruleStatus{Name: r.Name, Kind: r.KindName(), State: notRegistered, Note: unregisteredNote}
 		if old, named := inForce[r.Name]; named && kinds[old] == "" { // else that one is only renamed
 			line.Note = changedNote
 		}

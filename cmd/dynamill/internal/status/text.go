@@ -25,6 +25,7 @@ var textForm = template.Must(template.New("status").Funcs(template.FuncMap{
 	"line":          (*Report).line,
 	"registered":    func(s *Report) bool { return s.registered },
 	"seeding":       (*Report).seedingText,
+	"generation":    ruleStatus.generationText,
 	"owner":         Shard.owner,
 	"lag":           Shard.lag,
 	"words":         func(m recordedMissing) string { return m.text },
@@ -70,8 +71,24 @@ func seedingLine(s *projections.InspectedSeeding) string {
 	case "sweep":
 		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", printable.Counted(s.Items, "row"))
 	}
+	if s.Phase == "tally" {
+		return fmt.Sprintf("counting, for rules of %s that count by stream position: the process that counts says how far it is", of)
+	}
 	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing computed values"}[s.Phase]
 	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, printable.Counted(s.Items, "item"))
+}
+
+// generationText says which generation of a rule items show, and whether another is counted.
+func (r ruleStatus) generationText() string {
+	shards := printable.Counted(int64(r.Shards), "shard")
+	switch {
+	case r.Generation == r.Shown:
+		return fmt.Sprintf("items show generation %d, over %s", r.Shown, shards)
+	case r.Shown == 0:
+		return fmt.Sprintf("generation %d is counted, over %s so far", r.Generation, shards)
+	}
+	return fmt.Sprintf("generation %d is counted anew, over %s so far; items show generation %d until then: let `dynamill run` go on",
+		r.Generation, shards, r.Shown)
 }
 
 // caseRemedy is what to do where the keys of a missing target differ in letter case; "" if none do.

@@ -233,6 +233,8 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 	documented := documentedFields(t)
 	all := inspected()
 	all.Missing = inspectedMissing()
+	all.Rules = slices.Clone(all.Rules)
+	all.Rules[0].Generation, all.Rules[0].Counted, all.Rules[0].Shards = 2, 1, 4
 	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	shown.Health = newHealthStatus(health.Health{}, health.Facts{
 		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},

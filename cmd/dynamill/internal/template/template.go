@@ -37,6 +37,13 @@ func Write(out *output.Output, s *settings.Settings, format infra.Format, flags 
 	if err != nil {
 		return err
 	}
+	switch folded := set.FoldedText(); {
+	case folded != "" && !flags.BesideRun:
+		return ending.Invalid("rule %s counts by stream position, which no function can: Lambda does not tell of which shard a record is; add "+
+			"--beside-run, and let `dynamill run --beside-function` keep such rules, or write them without that key", folded)
+	case folded == "" && flags.BesideRun:
+		return ending.Invalid("--beside-run has no meaning: a function can keep all of these rules; leave it out")
+	}
 	o := flags.Options
 	o.Table, o.StateTable, o.RulesFile = table, s.StateTable, filepath.Base(s.Rules)
 	if s.Rules == settings.StandardInput {

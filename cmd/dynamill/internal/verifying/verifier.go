@@ -87,6 +87,9 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		return nil, err
 	}
 	r.seen = seen
+	if err := r.count(ctx, w, summary); err != nil {
+		return nil, err
+	}
 	inspected, err := projections.Inspect(ctx, w.Env.Tables, w.Env.StateTable)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,22 @@ type Row struct {
 	Says func(r table.Row) string // "" for nothing to say; r is nil if there is no row
 }
 
+// Lister is a Family that keeps rows whose keys are found by a query.
+type Lister interface {
+	// QueryOf is the query for an item's rows under a rule; false for none.
+	QueryOf(b *plan.Binding, s *audit.Subject) (Query, bool)
+}
+
+// Query finds rows of the state table.
+type Query struct {
+	Condition func(c *table.Expression) string // on the key
+	Name      string                           // of each row, as docs/state-table.md has it
+	Says      func(r table.Row) string
+}
+
+// rowsFoundMax is how many rows of a query are told.
+const rowsFoundMax = 100
+
 // Explainer reads what is kept of items.
 type Explainer struct {
 	Planner *plan.Planner
@@ -92,7 +108,35 @@ func (x *Explainer) Read(ctx context.Context, key change.Key) (Item, error) {
 			it.Rows = append(it.Rows, RowLine{row.Name, row.Key.Partition, row.Key.Sort, x.ruleOf(row.Rule), says})
 		}
 	}
+	for _, b := range x.Planner.InForce {
+		if lister, ok := b.Family.(Lister); ok {
+			if err := x.list(ctx, doing, lister, b, &it); err != nil {
+				return Item{}, err
+			}
+		}
+	}
 	return it, nil
+}
+
+// list adds the rows that a query finds.
+func (x *Explainer) list(ctx context.Context, doing string, lister Lister, b *plan.Binding, it *Item) error {
+	query, ok := lister.QueryOf(b, it.Subject)
+	if !ok {
+		return nil
+	}
+	c, found := table.NewExpression(), 0
+	err := x.Reader.QueryPages(ctx, doing, x.Reader.StateQuery(query.Condition(c), c), func(rows []table.Row) error {
+		for _, r := range rows {
+			if found++; found <= rowsFoundMax {
+				it.Rows = append(it.Rows, RowLine{query.Name, table.TextOf(r[table.PK]), table.TextOf(r[table.SK]), b.Rule.Name, query.Says(r)})
+			}
+		}
+		return nil
+	})
+	if more := found - rowsFoundMax; more > 0 {
+		it.Rows = append(it.Rows, RowLine{Row: query.Name, Rule: b.Rule.Name, Says: fmt.Sprintf("and %d more", more)})
+	}
+	return err
 }
 
 // ruleGone stands for a rule that the registry does not know.

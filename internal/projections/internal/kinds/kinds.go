@@ -23,6 +23,9 @@ var All = []rules.Kind{
 	aggregates.Count,
 	aggregates.Sum,
 	aggregates.Average,
+	hot.Count,
+	hot.Sum,
+	hot.Average,
 	ordered.Min,
 	ordered.Max,
 	ordered.First,
@@ -32,6 +35,3 @@ var All = []rules.Kind{
 	rules.Planned("derive"),
 	deletions.Delete,
 }
-
-// ByPosition are the kinds that count by stream position. They are no part of All before all that users need of them is there.
-var ByPosition = []rules.Kind{hot.Count, hot.Sum, hot.Average}

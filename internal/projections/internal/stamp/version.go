@@ -73,6 +73,9 @@ func (v Version) Words() string {
 	p := v.Parts()
 	text := fmt.Sprintf("rules epoch %d, ", p.Epoch)
 	switch {
+	case p.Counted && p.Count >= 1<<GenerationShift:
+		operations := p.Count & (1<<GenerationShift - 1)
+		text += fmt.Sprintf("generation %d, %s", p.Count>>GenerationShift, printable.Counted(operations, "operation"))
 	case p.Counted:
 		text += printable.Counted(p.Count, "operation")
 	case p.Position.IsZero():
@@ -180,6 +183,10 @@ func labelTime(label string) (uint64, bool) {
 	}
 	return uint64(ms), true
 }
+
+// GenerationShift is how far the number of a generation stands above the operations in a count of both: that leaves room for a thousand
+// operations a second for 500 years.
+const GenerationShift = 44
 
 // VersionOf is the version of a count of operations under a rules epoch.
 func VersionOf(epoch int, operations int64) Version {

@@ -22,6 +22,8 @@ type Kind interface {
 type Traits struct {
 	// Variant is set if another kind has the same word: the key that makes a rule one of this kind.
 	Variant string
+	// Pays says when the variant costs less than the kind with its word alone.
+	Pays string
 
 	Number  int    // of the kind in fingerprints: it never changes
 	Noun    string // the word with its article
@@ -52,6 +54,9 @@ type Traits struct {
 
 	WholeKey *WholeKey // set if a rule must fill the whole key of the other side, and cannot join by its Unique value
 }
+
+// NameOf is a kind as lists of rules name it: its word, behind the key that makes it a variant.
+func NameOf(k Kind) string { return strings.TrimSpace(k.Traits().Variant + " " + k.Word()) }
 
 // Key is a key of a rule.
 type Key struct {

@@ -1,15 +1,21 @@
 package hot
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -18,6 +24,7 @@ var (
 	_ audit.Family      = (*kind)(nil)
 	_ auditing.Family   = (*kind)(nil)
 	_ explaining.Family = (*kind)(nil)
+	_ explaining.Lister = (*kind)(nil)
 )
 
 // Facts implements audit.Family: an item that the rule cannot read must be parked. What groups add up to is for a count to find out, which
@@ -73,7 +80,34 @@ func (*kind) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
 	return groups.Scope(b, group), ok && err == nil
 }
 
-// RowsOf implements explaining.Family: the rows of a group are as many as lanes, and are found by a query.
+// QueryOf implements explaining.Lister: the rows of the group that the item displays, one for each lane.
+func (k *kind) QueryOf(b *plan.Binding, s *audit.Subject) (explaining.Query, bool) {
+	group, ok := k.StampScope(b, s)
+	generation := cmp.Or(b.Counted.Load(), b.Generation.Load())
+	if !ok || generation == 0 {
+		return explaining.Query{}, false
+	}
+	condition := func(c *table.Expression) string {
+		return state.FoldedCondition(c, plan.GroupRef{Binding: b, Group: group}, generation)
+	}
+	return explaining.Query{Condition: condition, Name: "folded row", Says: rowWords}, true
+}
+
+// rowWords tell people what a row of a group says.
+func rowWords(r table.Row) string {
+	f := state.ReadFolded(r)
+	if f.Torn {
+		return "DynamoDB refused to add to it, or another program wrote in it: run `dynamill verify --repair`"
+	}
+	text := fmt.Sprintf("%s from %s, after %s", f.Amount.Value, printable.Counted(f.Amount.Members, "source"),
+		printable.Counted(f.Amount.Operations, "operation"))
+	if f.IsBase() {
+		return "what the group began with: " + text
+	}
+	return "of the lane that shard " + f.Lane + " began: " + text + "; up to record " + lanes.Unpad(f.HW)
+}
+
+// RowsOf implements explaining.Family: they are found by a query.
 func (*kind) RowsOf(*explaining.Explainer, *plan.Binding, *audit.Subject) []explaining.Row {
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -21,9 +22,6 @@ func (*kind) Rows() []string { return []string{state.FoldedRows, state.LaneRows,
 
 // MayWait implements host.Deferrer.
 func (*kind) MayWait(*plan.Binding) bool { return true }
-
-// generationShift leaves room for the operations of one generation: a thousand a second for 500 years.
-const generationShift = 44
 
 // Read implements groups.Reader: it adds up the rows of the generation that targets display. The operations of a later generation count for
 // more than all those of an earlier one.
@@ -44,6 +42,6 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 	if t.Beyond {
 		t.Err = plan.Overflow("the sum").Parked
 	}
-	t.Operations += generation << generationShift
+	t.Operations += generation << stamp.GenerationShift
 	return err
 }

@@ -6,6 +6,7 @@ package hot
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,6 +30,10 @@ const (
 	displayKey = "display_every"
 )
 
+// pays says when a rule costs less with the key than without it: two write units for each change, against one for the group and one for
+// its display.
+const pays = "it costs 1 WU per batch and target instead of 2 WU per change, and so pays where a target has more than about three changes in a batch"
+
 // displaySecondsMax is the longest time between two writes of a display: an hour.
 const displaySecondsMax = 3600
 
@@ -38,6 +43,7 @@ func newKind(sort amounts.Sort, number int, noun, plural string) *kind {
 	t.Variant, t.Number, t.Noun, t.Plural, t.Example = key, number, noun, plural, ""
 	t.Keys = slices.DeleteFunc(slices.Clone(t.Keys), func(k rules.Key) bool { return k.Name == amounts.PerKey })
 	t.Keys = append(t.Keys, rules.Key{Name: key}, rules.Key{Name: displayKey})
+	t.Pays = pays
 	t.OnItems = "leave `" + key + "` out: then the rule makes the items of a derived entity"
 	return &kind{sort: sort}
 }
@@ -102,7 +108,15 @@ func (f *Form) Says() []rules.Said {
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	return rules.Cost{WriteUnits: 1, Text: "1 WU per batch and target that it concerns + roll-up at most once a second per target"}
+	return rules.Cost{WriteUnits: 1,
+		Text: "1 WU per batch and target + roll-up at most once a second per target; without hot: 2 WU per change + roll-up once per batch and target"}
+}
+
+// Replays implements rules.Form.
+func (f *Form) Replays() string {
+	return fmt.Sprintf("`dynamill run` counts every %s by one scan beside the live traffic, then shows %s on every %s: about 1 WU for each "+
+		"%s that has sources, and 1 WU for what it shows; what stands there is shown until then",
+		f.Rule.Source.Name, f.Rule.Writes[0], f.Rule.Target.Name, f.Rule.Target.Name)
 }
 
 // Amounts implements rules.Folder: the amounts of all elements of a list that name one group are added up.

@@ -1,7 +1,6 @@
 package hot_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tally"
 )
-
-// withHot are all kinds, as a rule file will be able to name them.
-var withHot = slices.Concat(projections.Kinds, []rules.Kind{hot.Count, hot.Sum, hot.Average})
 
 const entities = `
 version: 1
@@ -40,7 +36,7 @@ func TestHotRulesAreRead(t *testing.T) {
 		"a sum":      "  r: { sum: weight, of: Like, as: Tag.weight, each: tags as tag, by: tag, hot: true }\n",
 		"an average": "  r: { average: weight, of: Like, as: Post.mean, by: postId, hot: true }\n",
 	} {
-		set, err := load(t, rule, withHot)
+		set, err := load(t, rule, projections.Kinds)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -49,7 +45,7 @@ func TestHotRulesAreRead(t *testing.T) {
 		if !r.Folds() || hot.Of(r) == nil || r.Suffixes() != 0 || len(r.Source.Sources) != 1 {
 			t.Errorf("%s is not hot: %+v", name, r)
 		}
-		cold, err := load(t, strings.NewReplacer(", hot: true", "", ", display_every: 5s", "").Replace(rule), withHot)
+		cold, err := load(t, strings.NewReplacer(", hot: true", "", ", display_every: 5s", "").Replace(rule), projections.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +65,7 @@ func TestHotRulesThatCannotBeAreRefusedWithARemedy(t *testing.T) {
 		"count: Like, as: Day.likes, by: day, hot: true":                       {"Day is derived", "leave `hot` out"},
 		"min: weight, of: Like, as: Post.likes, by: postId, hot: true":         {"a minimum has no `hot`"},
 	} {
-		_, err := load(t, "  r: { "+rule+" }\n", withHot)
+		_, err := load(t, "  r: { "+rule+" }\n", projections.Kinds)
 		if err == nil {
 			t.Errorf("%s is accepted", rule)
 			continue
@@ -82,16 +78,8 @@ func TestHotRulesThatCannotBeAreRefusedWithARemedy(t *testing.T) {
 	}
 }
 
-// TestHotIsNoKeyYet can go when users can write hot rules.
-func TestHotIsNoKeyYet(t *testing.T) {
-	_, err := load(t, "  r: { count: Like, as: Post.likes, by: postId, hot: true }\n", projections.Kinds)
-	if err == nil || !strings.Contains(err.Error(), "hot") {
-		t.Errorf("today's kinds say %v", err)
-	}
-}
-
 func TestDifferencesOfAHistoryAddUpToItsLastImage(t *testing.T) {
-	set, err := load(t, "  r: { sum: weight, of: Like, as: Tag.weight, each: tags as tag, by: tag, where: weight > 0, hot: true }\n", withHot)
+	set, err := load(t, "  r: { sum: weight, of: Like, as: Tag.weight, each: tags as tag, by: tag, where: weight > 0, hot: true }\n", projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
