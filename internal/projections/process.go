@@ -110,7 +110,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		for i, err := range family.RollUp(ctx, w.Run, groups, pl) {
 			if err == nil {
 				if pl.Rollups.Of(groups[i]).OnlyShows() {
-					w.NoteRolledUp(groups[i])
+					w.NoteRolledUp(groups[i], w.Defers)
 				}
 				continue
 			}

@@ -130,7 +130,7 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 	var due []state.DueRollup
 	for _, d := range all {
 		now := e.host.Now()
-		switch early := d.Due.Sub(now); {
+		switch early := max(d.Due.Sub(now), e.host.Rests(d.Group)); {
 		case failed[state.DueRollupKey(d.Group)] != nil:
 		case early > 0 && early <= max(e.host.DisplayEvery, displayEveryMax): // of a clock that is far ahead, it is due
 			wait(early)

@@ -24,32 +24,76 @@ const deferralsMax = 10_000
 // deferrals are the groups that a process rolled up a moment ago. They are safe for concurrent use.
 type deferrals struct {
 	mu       sync.Mutex
-	rolledUp map[plan.GroupRef]time.Time
+	rolledUp map[plan.GroupRef]rolledUp
 }
 
-// note notes that a group was rolled up.
-func (d *deferrals) note(g plan.GroupRef, now time.Time) {
+// rolledUp is when a roll-up was begun or done, and whether the next one was put off since.
+type rolledUp struct {
+	at     time.Time
+	putOff bool
+}
+
+// note notes that a group was rolled up: by a batch, which leaves what was put off to be done, or by the worker that does that.
+func (d *deferrals) note(g plan.GroupRef, now time.Time, byBatch bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.rolledUp == nil || len(d.rolledUp) >= deferralsMax {
-		d.rolledUp = map[plan.GroupRef]time.Time{}
-	}
-	d.rolledUp[g] = now
+	d.set(g, rolledUp{now, byBatch && d.rolledUp[g].putOff})
 }
 
-// dueAt is when a group may be rolled up again; false: now.
-func (d *deferrals) dueAt(g plan.GroupRef, now time.Time, every time.Duration) (time.Time, bool) {
+func (d *deferrals) set(g plan.GroupRef, r rolledUp) {
+	if d.rolledUp == nil || len(d.rolledUp) >= deferralsMax {
+		d.rolledUp = map[plan.GroupRef]rolledUp{}
+	}
+	d.rolledUp[g] = r
+}
+
+// take lets one of several batches roll a group up. To every other one it reports true, and when the group may be rolled up again. What
+// was put off is left, once more as long, to the worker that does it when it is due. If the one batch fails, its records come again, and
+// are put off.
+func (d *deferrals) take(g plan.GroupRef, now time.Time, every time.Duration) (due time.Time, lately bool) {
+	if every <= 0 {
+		return now, false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last, ok := d.rolledUp[g]
-	due := last.Add(every)
-	return due, ok && !now.Before(last) && now.Before(due)
+	due = last.at.Add(every)
+	until := due
+	if last.putOff {
+		until = due.Add(every)
+	}
+	if ok && !now.Before(last.at) && now.Before(until) {
+		d.set(g, rolledUp{last.at, true})
+		if !now.Before(due) { // a worker may be at it now
+			due = now.Add(every)
+		}
+		return due, true
+	}
+	d.set(g, rolledUp{at: now})
+	return now, false
 }
 
-// NoteRolledUp notes that this process has rolled a group up.
-func (h *Host) NoteRolledUp(g plan.GroupRef) {
+// rests is how long a group is not to be rolled up again.
+func (d *deferrals) rests(g plan.GroupRef, now time.Time, every time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last, ok := d.rolledUp[g]
+	if !ok || now.Before(last.at) {
+		return 0
+	}
+	return last.at.Add(every).Sub(now)
+}
+
+// Rests is how long a roll-up that was put off is to wait, as this process rolled the group up a moment ago; 0 or less: not at all. A batch
+// may have begun with the group long before it wrote the display.
+func (h *Host) Rests(g plan.GroupRef) time.Duration {
+	return h.deferrals.rests(g, h.Now(), h.displayEvery(g))
+}
+
+// NoteRolledUp notes that this process has rolled a group up, for a batch or as what was put off.
+func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
 	if h.displayEvery(g) > 0 {
-		h.deferrals.note(g, h.Now())
+		h.deferrals.note(g, h.Now(), byBatch)
 	}
 }
 
@@ -79,10 +123,11 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 	due := map[plan.GroupRef]time.Time{}
 	for _, g := range groups {
 		family, ok := g.Rule.Kind.(Deferrer)
-		if at, lately := h.deferrals.dueAt(g, h.Now(), h.displayEvery(g)); ok && lately && family.MayWait(g.Binding) && g.Live.Load() &&
-			pl.Rollups.Of(g).OnlyShows() {
-			due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
-			continue
+		if ok && family.MayWait(g.Binding) && g.Live.Load() && pl.Rollups.Of(g).OnlyShows() {
+			if at, lately := h.deferrals.take(g, h.Now(), h.displayEvery(g)); lately {
+				due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
+				continue
+			}
 		}
 		left = append(left, g)
 	}
