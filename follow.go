@@ -93,8 +93,10 @@ func start(ctx context.Context, cfg Config, running *Running) (*follower, error)
 		return nil, err
 	}
 	if cfg.BesideFunction && len(set.Folded()) == 0 {
-		return nil, &projections.SetupError{Problem: "no rule counts by stream position, so nothing is left for a process with Config.BesideFunction",
-			Remedy: "leave Config.BesideFunction out: then all rules are kept"}
+		return nil, &projections.SetupError{
+			Problem: "no rule counts by stream position, so nothing is left for a process with Config.BesideFunction",
+			Remedy:  "leave Config.BesideFunction out: then all rules are kept",
+		}
 	}
 	f := &follower{Config: cfg, set: set, place: placeOf(cfg.Tables, cfg.Table), taskKept: make(chan struct{}, 1),
 		own: following.Tables{State: cfg.StateTable, Lease: cfg.LeaseTable}}

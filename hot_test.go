@@ -54,13 +54,22 @@ type hotTable struct {
 	ended  chan error
 	work   sync.WaitGroup
 
+	watch   func(input any) // is told of each request; nil: not
+	started func(*Running)
+
 	mu   sync.Mutex
 	slow time.Duration // the longest time that a request takes
 	dice *rand.Rand
 }
 
 // delay has a request take some time, and sometimes much: other requests overtake it.
-func (h *hotTable) delay(string, any) error {
+func (h *hotTable) delay(op string, input any) error {
+	if h.watch != nil {
+		h.watch(input)
+		if op == "PutItem" {
+			return nil // the application has many clients
+		}
+	}
 	h.mu.Lock()
 	wait := time.Duration(0)
 	if h.slow > 0 {
@@ -80,13 +89,15 @@ func (h *hotTable) slowDown(most time.Duration) {
 	h.slow = most
 }
 
-func newHotTable(t *testing.T, seed uint64) *hotTable {
+func newHotTable(t *testing.T, seed uint64) *hotTable { return newHotTableOf(t, seed, 2) }
+
+func newHotTableOf(t *testing.T, seed uint64, shards int) *hotTable {
 	set, err := rules.Load("dynamill.yaml", []byte(hotRules))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &hotTable{T: t, rules: set, r: rand.New(rand.NewPCG(seed, 7)), dice: rand.New(rand.NewPCG(seed, 8)), ended: make(chan error, 100)}
-	h.sim = dynamosim.New(dynamosim.Options{Seed: seed, Shards: 2, Before: h.delay})
+	h.sim = dynamosim.New(dynamosim.Options{Seed: seed, Shards: shards, Before: h.delay})
 	h.tables = h.sim
 	_, err = h.sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: new("app"), BillingMode: ddb.BillingModePayPerRequest,
@@ -151,7 +162,7 @@ func (h *hotTable) follow(name string) (stop func()) {
 	h.work.Go(func() {
 		defer close(done)
 		h.ended <- Follow(ctx, Config{Tables: h.tables, Streams: h.sim, Table: "app", Rules: h.rules, Worker: name, LeaseTerm: 5 * time.Second,
-			BesideFunction: h.beside, Logger: slog.New(slog.DiscardHandler)})
+			BesideFunction: h.beside, Started: h.started, Logger: slog.New(slog.DiscardHandler)})
 	})
 	return func() { cancel(); <-done }
 }

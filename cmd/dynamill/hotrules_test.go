@@ -77,13 +77,15 @@ func TestHotRulesFromTheCommandLine(t *testing.T) {
 	}
 	shows("1", "15")
 	w.expectSays(ending.ExitDone, []string{"likes: items show generation 1, over 1 shard"}, "status")
-	w.expectSays(ending.ExitDone, []string{"generation 1, 1 operation", "15 from 15 sources, after 1 operation; up to record"}, "explain", "--key", "POST#1/METADATA")
+	w.expectSays(ending.ExitDone, []string{"generation 1, 1 operation", "15 from 15 sources, after 1 operation; up to record"},
+		"explain", "--key", "POST#1/METADATA")
 
 	row := "fold/" + oracle.RuleID("likes") + "/1/POST#1%2FMETADATA"
 	spoiled := item(row, "base")
 	spoiled["value"], spoiled["members"], spoiled["ops"] = change.Number("99"), change.Number("99"), change.Number("1")
 	spoiled["group"] = change.String("POST#1/METADATA")
-	_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new(w.table + "-dynamill"), Item: attributes.ItemToTable(spoiled)})
+	_, err := w.client.PutItem(t.Context(),
+		&dynamodb.PutItemInput{TableName: new(w.table + "-dynamill"), Item: attributes.ItemToTable(spoiled)})
 	w.must(err)
 	found, _ := w.verifies(ending.ExitDrift)
 	kinds := map[drift.Kind]string{}

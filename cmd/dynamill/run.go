@@ -12,7 +12,8 @@ import (
 
 func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 	flags.BoolVar(&o.Drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
-	flags.BoolVar(&o.BesideFunction, "beside-function", false, "apply records only to rules that count by stream position: a Lambda function keeps the others")
+	flags.BoolVar(&o.BesideFunction, "beside-function", false,
+		"apply records only to rules that count by stream position: a Lambda function keeps the others")
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 0, "with --drain: give up after this `duration` (0: never)")
 	flags.StringVar(&o.Listen, "listen", "",
 		"serve /metrics, /healthz and /readyz at this `address`, such as 127.0.0.1:9464\n(default: nothing is served)")

@@ -54,7 +54,8 @@ type InspectedRule struct {
 
 // InspectedSeeding is the place of the scan that is under way, or was when its process ended.
 type InspectedSeeding struct {
-	// "derive" derives what the items ask for, "tally" counts for rules with hot: true, "show" then writes computed values; "clean" and "sweep" take back what former rules wrote
+	// "derive" derives what the items ask for, "tally" counts for rules that fold records, "show" then writes computed values; "clean" and
+	// "sweep" take back what former rules wrote
 	Phase string `json:"phase"`
 	Level int    `json:"level"` // of the rules that the scan is for; -1 for all
 	Items int64  `json:"items"` // seen in this scan, to the last place that was saved

@@ -32,7 +32,8 @@ const (
 
 // pays says when a rule costs less with the key than without it: two write units for each change, against one for the group and one for
 // its display.
-const pays = "it costs 1 WU per batch and target instead of 2 WU per change, and so pays where a target has more than about three changes in a batch"
+const pays = "it costs 1 WU per batch and target instead of 2 WU per change, and so pays where a target has more than about three " +
+	"changes in a batch"
 
 // displaySecondsMax is the longest time between two writes of a display: an hour.
 const displaySecondsMax = 3600
@@ -109,7 +110,8 @@ func (f *Form) Says() []rules.Said {
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	return rules.Cost{WriteUnits: 1,
-		Text: "1 WU per batch and target + roll-up at most once a second per target; without hot: 2 WU per change + roll-up once per batch and target"}
+		Text: "1 WU per batch and target + roll-up at most once a second per target; without hot: 2 WU per change + roll-up once per batch " +
+			"and target"}
 }
 
 // Replays implements rules.Form.

@@ -79,7 +79,8 @@ func TestHotRulesThatCannotBeAreRefusedWithARemedy(t *testing.T) {
 }
 
 func TestDifferencesOfAHistoryAddUpToItsLastImage(t *testing.T) {
-	set, err := load(t, "  r: { sum: weight, of: Like, as: Tag.weight, each: tags as tag, by: tag, where: weight > 0, hot: true }\n", projections.Kinds)
+	set, err := load(t, "  r: { sum: weight, of: Like, as: Tag.weight, each: tags as tag, by: tag, where: weight > 0, hot: true }\n",
+		projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
