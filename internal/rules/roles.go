@@ -11,12 +11,17 @@ import (
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
-// Adder is the Form of a rule that adds up amounts of its sources.
+// Adder is the Form of a rule that adds up amounts of its sources, and keeps what each of them adds.
 type Adder interface {
+	Contributor
+	Spreader
+}
+
+// Contributor is the Form of a rule of which each source adds an amount.
+type Contributor interface {
 	// Contribution says what a source item adds. A nil error and false mean that it
 	// adds nothing. The error is an *ItemError.
 	Contribution(m *Match, img change.Image) (Contribution, bool, error)
-	Spreader
 }
 
 // Spreader is the Form of a rule of which several sources make together what a target shows.

@@ -95,7 +95,7 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 		return nil, err
 	}
 	for _, t := range takes {
-		c, ok, err := rule.Form.(rules.Adder).Contribution(t.Match, item)
+		c, ok, err := rule.Form.(rules.Contributor).Contribution(t.Match, item)
 		if err != nil {
 			return nil, err
 		}
