@@ -110,8 +110,7 @@ rules:
   counted:  { count: Comment, as: User.comments, by: userId }
 `
 
-// TestHotRulesComeOutTrueBehindKilledAndFrozenProcesses does the same under hot rules, once these are counted. Counts begin under blows, too:
-// a process that is frozen long enough sleeps through one.
+// TestHotRulesComeOutTrueBehindKilledAndFrozenProcesses does the same under hot rules, once these are counted.
 func TestHotRulesComeOutTrueBehindKilledAndFrozenProcesses(t *testing.T) {
 	t.Parallel()
 	seed := fromEnvironment(t, "DYNAMILL_SEED", seedDefault)

@@ -1,0 +1,165 @@
+package dynamill
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/counting"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
+)
+
+// TestVerifyFindsTheGroupsThatWereSpoiled has a person write on a row, under traffic.
+func TestVerifyFindsTheGroupsThatWereSpoiled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 9)
+		h.write(80, 0)
+		stop := h.follow("a")
+		h.write(200, 100*time.Millisecond)
+		h.expect("seeded")
+		spoiled := ""
+		for _, row := range h.items("app-dynamill") {
+			if strings.HasPrefix(row["pk"].Text(), "fold/") && spoiled == "" {
+				spoiled = row["group"].Text()
+				row["value"] = change.Number("1000")
+				_, err := h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		go h.write(600, 100*time.Millisecond)
+		var found []string
+		for _, r := range h.count(counting.Verify) {
+			for _, f := range r.Findings {
+				found = append(found, f.Group)
+			}
+		}
+		if len(found) != 1 || found[0] != spoiled {
+			t.Errorf("verify finds %v, want %s", found, spoiled)
+		}
+		found = nil
+		for _, r := range h.count(counting.Repair) {
+			for _, f := range r.Findings {
+				if f.Display == nil { // of others, the worker may still write the displays
+					found = append(found, f.Group)
+				}
+			}
+		}
+		if len(found) != 1 || found[0] != spoiled {
+			t.Errorf("repair mended %v, want %s", found, spoiled)
+		}
+		time.Sleep(2 * time.Minute)
+		h.expect("repaired")
+		stop()
+	})
+}
+
+// deafTo is a client whose writes on one item get lost.
+type deafTo struct {
+	*dynamosim.Sim
+	item string
+	on   atomic.Bool
+}
+
+func (d *deafTo) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	if pk, _ := in.Key["pk"].(*ddb.AttributeValueMemberS); pk != nil && pk.Value == d.item && d.on.Load() {
+		return &dynamodb.UpdateItemOutput{}, nil
+	}
+	return d.Sim.UpdateItem(ctx, in, options...)
+}
+
+// TestVerifyFindsDisplaysThatAreWrong has a person write on displays. A worker shows one of them anew before verify looks again, and the
+// write of the other gets lost.
+func TestVerifyFindsDisplaysThatAreWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 10)
+		deaf := &deafTo{Sim: h.sim, item: "POST#1"}
+		h.tables = deaf
+		h.write(80, 0)
+		stop := h.follow("a")
+		h.write(100, 100*time.Millisecond)
+		h.expect("seeded")
+		deaf.on.Store(true)
+		spoil := func(post string) {
+			h.put(map[string]change.Value{"pk": change.String("POST#" + post), "sk": change.String("METADATA"), "likes": change.Number("1000")})
+		}
+		spoil("1")
+		time.Sleep(time.Minute)
+		go func() {
+			for range 20 {
+				spoil("2")
+				time.Sleep(time.Second)
+			}
+		}()
+		found := map[string]int{}
+		for _, r := range h.count(counting.Verify) {
+			for _, f := range r.Findings {
+				found[fmt.Sprint(f.Group, " ", f.Display != nil)]++
+			}
+			if r.Undecided != "" {
+				t.Errorf("undecided: %s", r.Undecided)
+			}
+		}
+		if want := map[string]int{"POST#1/METADATA true": 2}; fmt.Sprint(found) != fmt.Sprint(want) {
+			t.Errorf("verify finds %v, want %v", found, want)
+		}
+		h.count(counting.Repair)
+		h.expect("repaired")
+		stop()
+	})
+}
+
+// TestVerifyFindsThreeSpoiledGroupsAmong200000Items does so under traffic.
+func TestVerifyFindsThreeSpoiledGroupsAmong200000Items(t *testing.T) {
+	items := worldsize.Of(200_000, 5_000)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 14)
+		for i := range items {
+			h.put(change.Item{"pk": change.String(fmt.Sprint("LIKE#", 1000+i)), "sk": change.String("LIKE"),
+				"postId": change.String(fmt.Sprint(i % hotPosts)), "weight": change.Number("1")})
+		}
+		stop := h.follow("a")
+		time.Sleep(2 * time.Minute)
+		h.expect("seeded")
+		spoiled := map[string]bool{}
+		for _, row := range h.items("app-dynamill") {
+			if group := row["group"].Text(); strings.HasPrefix(row["pk"].Text(), "fold/") && len(spoiled) < 3 && !spoiled[group] {
+				spoiled[group] = true
+				row["value"] = change.Number("7")
+				_, err := h.sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		go h.write(900, 100*time.Millisecond)
+		for _, purpose := range []counting.Purpose{counting.Verify, counting.Repair} {
+			found := map[string]bool{}
+			for _, r := range h.count(purpose) {
+				for _, f := range r.Findings {
+					if f.Display == nil {
+						found[f.Group] = true
+					}
+				}
+			}
+			if fmt.Sprint(found) != fmt.Sprint(spoiled) {
+				t.Errorf("purpose %d finds %v, want %v", purpose, found, spoiled)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		h.expect("repaired")
+		stop()
+	})
+}
