@@ -63,6 +63,7 @@ func TestHotRulesFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := likesWorld(t)
 	w.expectSays(ending.ExitDone, []string{"hot count", "without hot: 2 WU per change"}, "check")
+	w.expectSays(ending.ExitDone, []string{"not looked at: likes"}, "replay", "--dry-run")
 	w.expectSays(ending.ExitDone, []string{"`dynamill run` counts every Like", "for likes it scans the table once more"}, "plan")
 	w.expectSays(ending.ExitEnvironment, []string{"only a process that reads the stream can count", "start `dynamill run`"}, "replay")
 	w.expectSays(ending.ExitInvalid, []string{"--beside-run", "likes (`hot: true`)", "dynamill run --beside-function"}, "infra", "sam")

@@ -38,6 +38,8 @@ type Previewed struct {
 	Orphans    []orphans     `json:"orphans"` // which a replay leaves
 	// NotForeseen rules read what others would write first.
 	NotForeseen []unforeseen `json:"notForeseen"`
+	// NotJudged rules count by stream position: a replay does nothing for them, and only a count of the table judges them.
+	NotJudged []string `json:"notJudged"`
 	report.Seen
 
 	seen report.Sightings
@@ -103,6 +105,9 @@ func (r *replayer) dryRun(ctx context.Context) error {
 			result.Orphans = append(result.Orphans, orphans{rule.Name, n, preview.OrphansText(rule, n)})
 		}
 	}
+	result.NotJudged = append([]string{}, slices.DeleteFunc(r.Set.Folded(), func(name string) bool {
+		return len(r.options.Rules) > 0 && !slices.Contains(r.options.Rules, name)
+	})...)
 	result.NotForeseen = r.notForeseen(func(rule string) bool { return byRule[rule] != nil })
 	r.PrintResult(result)
 	return nil
@@ -161,6 +166,10 @@ func (p Previewed) Text() string {
 	text := p.seen.Text()
 	for _, o := range p.Orphans {
 		text += printable.Text(o.Rule+": "+o.text) + "\n"
+	}
+	if len(p.NotJudged) > 0 {
+		text += printable.Text("not looked at: "+strings.Join(p.NotJudged, ", ")+", for which a replay does nothing: `dynamill run` counts such rules, "+
+			"and `dynamill verify` compares them") + "\n"
 	}
 	if p.Changes == 0 {
 		return text + fmt.Sprintf("a replay would change nothing: each of %s is as the rules ask for\n", printable.Counted(p.Items, "item"))
