@@ -41,8 +41,10 @@ type Generation interface {
 	Groups(ctx context.Context, f func(group string) error) error
 	// Mend adds a difference to what a group began with, if its row has as many operations as were read; false if it has not.
 	Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error)
-	// TargetOf is the group that an item displays; "" if it displays none.
-	TargetOf(key change.Key, image change.Image) (group string)
+	// TargetOf is the group that an item displays, and what it shows; no group if it displays none.
+	TargetOf(key change.Key, image change.Image) (group, shown string)
+	// Shows is what a target shows of an amount.
+	Shows(a tally.Amount) string
 	// Displays are the targets that show something else than what the rows of a group hold, unless a worker is still to show it.
 	Displays(ctx context.Context, group string) ([]lanes.Display, error)
 	// Display shows groups on their targets.
@@ -197,8 +199,8 @@ func (c *count) scan(ctx context.Context) error {
 	err := c.Items(ctx, func(key change.Key, image change.Image) error {
 		items.add()
 		if c.Purpose != Seed {
-			if group := c.Generation.TargetOf(key, image); group != "" {
-				if err := c.evidence.addGroup(group); err != nil {
+			if group, shown := c.Generation.TargetOf(key, image); group != "" {
+				if err := c.evidence.addTarget(group, key, shown); err != nil {
 					return err
 				}
 			}

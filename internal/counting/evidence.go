@@ -35,6 +35,7 @@ type group struct {
 	name    string
 	want    tally.Amount // what the items add
 	entries []entry
+	shown   []string // what targets showed in the scan
 }
 
 func newEvidence(dir string) (*evidence, error) {
@@ -66,6 +67,7 @@ func latest(_, a, b []byte) ([]byte, bool) {
 const (
 	ofItems  = 0
 	ofRecord = 1
+	ofTarget = 2
 )
 
 // sum adds up what the items of a group add.
@@ -113,6 +115,12 @@ func (e *evidence) addGroup(name string) error {
 	return e.groups.Add(append(extsort.AppendText(nil, name), ofItems), []byte(tally.Amount{}.String()))
 }
 
+// addTarget keeps what an item shows of a group, which is looked at even if no item adds to it.
+func (e *evidence) addTarget(group string, key change.Key, shown string) error {
+	k := append(extsort.AppendText(nil, group), ofTarget)
+	return e.groups.Add(append(k, key.String()...), []byte(shown))
+}
+
 // seal turns what items add into what groups have. What records say from now on is kept in memory.
 func (e *evidence) seal() error {
 	e.mu.Lock()
@@ -150,6 +158,10 @@ func (e *evidence) each(f func(*group) error) error {
 				}
 			}
 			g = &group{name: name}
+		}
+		if rest[0] == ofTarget {
+			g.shown = append(g.shown, string(data))
+			return nil
 		}
 		amount := tally.Parse(string(data))
 		if rest[0] == ofItems {

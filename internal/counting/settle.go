@@ -43,13 +43,13 @@ func (c *count) settle(ctx context.Context) error {
 	work.SetLimit(groupsAtOnce)
 	err := c.evidence.each(func(g *group) error {
 		work.Go(func() error {
-			found, err := c.look(working, g)
+			found, rows, err := c.look(working, g)
 			if err != nil {
 				return fmt.Errorf("counting %s: %w", g.name, err)
 			}
 			done.add()
 			var wrong []lanes.Display
-			if c.Purpose != Seed {
+			if c.Purpose != Seed && c.mayShowElse(g, rows) {
 				if wrong, err = c.Generation.Displays(working, g.name); err != nil {
 					return fmt.Errorf("comparing the displays of %s: %w", g.name, err)
 				}
@@ -103,23 +103,29 @@ func (c *count) find(f Finding) {
 	c.result.Findings = slices.Insert(c.result.Findings, i, f)
 }
 
-// look compares one group, and returns it if it is wrong. It mends the group, unless that is for a Verify to report.
-func (c *count) look(ctx context.Context, g *group) (*suspect, error) {
+// mayShowElse reports whether a target showed in the scan something else than the rows hold, or one of several, of which one is to show
+// the group.
+func (c *count) mayShowElse(g *group, rows lanes.Group) bool {
+	return len(g.shown) > 1 || len(g.shown) == 1 && g.shown[0] != c.Generation.Shows(rows.Total)
+}
+
+// look compares one group, and returns its rows, and it if it is wrong. It mends the group, unless that is for a Verify to report.
+func (c *count) look(ctx context.Context, g *group) (*suspect, lanes.Group, error) {
 	for {
 		found, rows, err := c.compare(ctx, g)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, rows, err
 		case rows.Total.Beyond && c.Purpose != Verify:
-			return nil, c.Generation.Lost(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
+			return nil, rows, c.Generation.Lost(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
 		case found.difference.IsEmpty() && !rows.Total.Beyond:
-			return nil, nil
+			return nil, rows, nil
 		case c.Purpose == Verify:
-			return &found, nil
+			return &found, rows, nil
 		}
 		mended, err := c.Generation.Mend(ctx, g.name, found.difference, rows.Base)
 		if err != nil || mended {
-			return &found, err
+			return &found, rows, err
 		}
 	}
 }

@@ -92,7 +92,8 @@ func (e *Engine) generation(b *plan.Binding) *Generation {
 	compare := func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error) {
 		return groupaudit.Displays(ctx, e.host, g)
 	}
-	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Compare: compare, Now: e.host.Now}
+	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now,
+		Compare: compare, Shown: groupaudit.Shown, Wanted: groupaudit.Wanted}
 }
 
 // showGroups rolls groups up, whatever changed.

@@ -168,8 +168,8 @@ func (p Previewed) Text() string {
 		text += printable.Text(o.Rule+": "+o.text) + "\n"
 	}
 	if len(p.NotJudged) > 0 {
-		text += printable.Text("not looked at: "+strings.Join(p.NotJudged, ", ")+", for which a replay does nothing: `dynamill run` counts such rules, "+
-			"and `dynamill verify` compares them") + "\n"
+		text += printable.Text("not looked at: "+strings.Join(p.NotJudged, ", ")+", for which a replay does nothing: `dynamill run` "+
+			"counts such rules, and `dynamill verify` compares them") + "\n"
 	}
 	if p.Changes == 0 {
 		return text + fmt.Sprintf("a replay would change nothing: each of %s is as the rules ask for\n", printable.Counted(p.Items, "item"))

@@ -26,6 +26,8 @@ type Generation struct {
 	Number  int64
 	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
 	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error)
+	Shown   func(b *plan.Binding, img change.Image) string // what an item shows of a group
+	Wanted  func(b *plan.Binding, a tally.Amount) string   // what it should show of an amount
 	Now     func() time.Time
 }
 
@@ -98,18 +100,21 @@ func (g *Generation) Amounts(key change.Key, img change.Image) map[string]tally.
 	return all
 }
 
-// TargetOf is the group that an item displays; "" if it displays none.
-func (g *Generation) TargetOf(key change.Key, img change.Image) string {
+// TargetOf is the group that an item displays, and what it shows; no group if it displays none.
+func (g *Generation) TargetOf(key change.Key, img change.Image) (group, shown string) {
 	m, ok := g.Planner.Set.Identify(key, img)
 	if !ok || m.Entity != g.Binding.Rule.Target {
-		return ""
+		return "", ""
 	}
-	group, _, err := g.Binding.Rule.GroupOf(&m, img)
-	if err != nil {
-		return ""
+	group, ok, err := g.Binding.Rule.GroupOf(&m, img)
+	if err != nil || !ok {
+		return "", ""
 	}
-	return group
+	return group, g.Shown(g.Binding, img)
 }
+
+// Shows is what a target shows of an amount.
+func (g *Generation) Shows(a tally.Amount) string { return g.Wanted(g.Binding, a) }
 
 // Displays are the targets that show something else than what the rows of a group hold.
 func (g *Generation) Displays(ctx context.Context, group string) ([]lanes.Display, error) {

@@ -11,7 +11,16 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
+
+// Shown is what an item shows under a rule, as displays are compared.
+func Shown(b *plan.Binding, img change.Image) string { return shownOn(b.Rule, img) }
+
+// Wanted is what the target of a group shows that adds up to an amount.
+func Wanted(b *plan.Binding, a tally.Amount) string {
+	return formOf(b.Rule).Shown(formOf(b.Rule).Values(groups.Total{Amount: a}))
+}
 
 // Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still
 // to show what changed. The first item that is known by a unique value shows the group, the others show nothing.
@@ -42,7 +51,10 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 	var all []lanes.Display
 	for i, key := range t.Targets {
 		img := table.Image(items[key])
-		if m, ok := h.Planner.Set.Identify(key, img); img == nil || !ok || m.Entity != g.Rule.Target {
+		if img == nil {
+			continue
+		}
+		if m, ok := h.Planner.Set.Identify(key, img); !ok || m.Entity != g.Rule.Target {
 			continue
 		}
 		values := make([]change.Value, len(g.Rule.Writes))
