@@ -125,7 +125,7 @@ func TestHotCountersKeepUpWith50000RecordsASecond(t *testing.T) {
 				}
 			}
 		}
-		h.slowDown(8 * time.Millisecond)
+		h.slowDown(6 * time.Millisecond)
 		running := make(chan *Running, 1)
 		h.started = func(r *Running) { running <- r }
 		stop := h.follow("a")
