@@ -49,3 +49,42 @@ func TestHotCountersCostNoMoreThanABatchedAdd(t *testing.T) {
 		})
 	}
 }
+
+// TestExactCapacityOfHotCounters confirms these figures against an endpoint that reports capacity exactly.
+func TestExactCapacityOfHotCounters(t *testing.T) {
+	const records = 1000
+	for groups, most := range map[int]float64{10: 0.03, worldsize.Of(records, 100): 2.1} {
+		e, m, name := exactEngine(t, hotRule[:len(hotRule)-len(weightRule)])
+		if e == nil {
+			return
+		}
+		x := &exactTable{metered: m, t: t, name: name, engine: e}
+		for i := range groups {
+			key := likedPost(fmt.Sprint(i))
+			x.put(change.Item{"pk": s(key.Partition), "sk": s(key.Sort)})
+		}
+		x.follow()
+		for i := range records {
+			key := change.Key{Partition: fmt.Sprint("LIKE#", i), Sort: "LIKE"}
+			x.record(key, change.Item{"pk": s(key.Partition), "sk": s(key.Sort), "postId": s(fmt.Sprint(i % groups))})
+		}
+		shard, err := e.OpenShard(t.Context(), ShardClaim{Shard: "s", Trimmed: whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time, nothing is added
+			m.units = 0
+			if _, err := shard.Process(t.Context(), x.next); err != nil {
+				t.Fatal(err)
+			}
+			if units := m.units / records; units > most {
+				t.Errorf("%d groups take %.4f write units a record at the endpoint", groups, units)
+			} else {
+				t.Logf("%d groups: %.4f write units a record at the endpoint", groups, units)
+			}
+		}
+		if got := x.get(likedPost("0"))["likes"].Text(); got != fmt.Sprint(records/groups) {
+			t.Errorf("a post shows %s likes", got)
+		}
+	}
+}
