@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
@@ -18,8 +19,10 @@ import (
 func Shown(b *plan.Binding, img change.Image) string { return shownOn(b.Rule, img) }
 
 // Wanted is what the target of a group shows that adds up to an amount.
-func Wanted(b *plan.Binding, a tally.Amount) string {
-	return formOf(b.Rule).Shown(formOf(b.Rule).Values(groups.Total{Amount: a}))
+func Wanted(b *plan.Binding, a tally.Amount) string { return wantedOf(b.Rule, a) }
+
+func wantedOf(r *rules.Rule, a tally.Amount) string {
+	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: a}))
 }
 
 // Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still

@@ -9,7 +9,6 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
-	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -291,7 +290,7 @@ func (c *groupCase) shown(r *rules.Rule) string {
 	if c.members != nil {
 		return c.members.Shown()
 	}
-	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: c.want}))
+	return wantedOf(r, c.want)
 }
 
 // compareDisplay says whether an item displays values, as Form.Shown tells.
