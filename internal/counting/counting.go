@@ -73,9 +73,9 @@ type Config struct {
 	// Items gives f every item of the table as it is in a consistent scan; f may be called side by side.
 	Items func(ctx context.Context, f func(key change.Key, image change.Image) error) error
 
-	Logger   *slog.Logger // default slog.Default()
-	Progress func(Progress)
-	TempDir  string // for what memory does not hold; "": the system's
+	Logger   *slog.Logger   // default slog.Default()
+	Progress func(Progress) // called by one goroutine at a time
+	TempDir  string         // for what memory does not hold; "": the system's
 
 	Margin time.Duration // see MarginDefault
 	Delay  time.Duration // see DelayDefault
@@ -207,7 +207,7 @@ func (c *count) scan(ctx context.Context) error {
 		}
 		return c.evidence.addItem(key, c.Generation.Amounts(key, image), 0)
 	})
-	c.result.Items = items.n.Load()
+	c.result.Items = items.n
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -72,7 +71,7 @@ func (c *count) settle(ctx context.Context) error {
 	if failed := work.Wait(); failed != nil {
 		return failed
 	}
-	c.result.Groups = done.n.Load()
+	c.result.Groups = done.n
 	if err != nil {
 		return err
 	}
@@ -196,16 +195,19 @@ func (c *count) lookAgain(ctx context.Context, suspects []suspect) error {
 	return nil
 }
 
-// counter counts, and tells of every thousandth.
+// counter counts what several goroutines see, and tells of every thousandth: of one after the other.
 type counter struct {
-	n    atomic.Int64
+	mu   sync.Mutex
+	n    int64
 	tell func(int64)
 }
 
 func newCounter(tell func(int64)) *counter { return &counter{tell: tell} }
 
 func (c *counter) add() {
-	if n := c.n.Add(1); n%1000 == 0 {
-		c.tell(n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n++; c.n%1000 == 0 {
+		c.tell(c.n)
 	}
 }
