@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -29,8 +30,10 @@ type Generation interface {
 	Shards(ctx context.Context) (map[string]lanes.Shard, error)
 	// Marks are how far earlier counts have read.
 	Marks(ctx context.Context) ([]lanes.Mark, error)
-	// Amounts are what an item adds, by group. A nil image adds nothing.
-	Amounts(key change.Key, image change.Image) map[string]tally.Amount
+	// Amounts are what an item adds, by group. A nil image adds nothing. The error says why the rule cannot read the item.
+	Amounts(key change.Key, image change.Image) (map[string]tally.Amount, error)
+	// Park sets items aside that the rule cannot read.
+	Park(ctx context.Context, keys []change.Key) error
 	// NoteCount keeps how far the count has read, before it writes to any group.
 	NoteCount(ctx context.Context, m lanes.Mark) error
 	// Lost begins a new generation, as records of this one were lost. It returns the error with which the count ends.
@@ -193,8 +196,26 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	return c.result, err
 }
 
-// scan keeps what the items of the table add.
+// parkedAtOnce is how many items that the rule cannot read are set aside together.
+const parkedAtOnce = 50
+
+// scan keeps what the items of the table add. If the rule is new, no record tells of items that it cannot read: they are set aside here.
 func (c *count) scan(ctx context.Context) error {
+	var mu sync.Mutex
+	var unread []change.Key
+	park := func(atLeast int, keys ...change.Key) error {
+		mu.Lock()
+		unread = append(unread, keys...)
+		var now []change.Key
+		if len(unread) >= atLeast {
+			now, unread = unread, nil
+		}
+		mu.Unlock()
+		if len(now) == 0 {
+			return nil
+		}
+		return c.Generation.Park(ctx, now)
+	}
 	items := newCounter(func(n int64) { c.Progress(Progress{Items: n}) })
 	err := c.Items(ctx, func(key change.Key, image change.Image) error {
 		items.add()
@@ -205,8 +226,17 @@ func (c *count) scan(ctx context.Context) error {
 				}
 			}
 		}
-		return c.evidence.addItem(key, c.Generation.Amounts(key, image), 0)
+		amounts, unreadable := c.Generation.Amounts(key, image)
+		if unreadable != nil && c.Purpose == Seed {
+			if err := park(parkedAtOnce, key); err != nil {
+				return err
+			}
+		}
+		return c.evidence.addItem(key, amounts, 0)
 	})
+	if err == nil {
+		err = park(0)
+	}
 	c.result.Items = items.n
 	return err
 }

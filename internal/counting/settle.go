@@ -25,7 +25,7 @@ type suspect struct {
 
 // settle compares what the rows of each group hold with the evidence, and adds what they lack.
 func (c *count) settle(ctx context.Context) error {
-	if c.Purpose != Seed { // a generation that is not displayed has rows of groups alone whose records the count has read
+	if c.Purpose != Seed || !c.reader.readsAll() {
 		if err := c.Generation.Groups(ctx, c.evidence.addGroup); err != nil {
 			return fmt.Errorf("reading the groups: %w", err)
 		}

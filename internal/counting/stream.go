@@ -205,7 +205,8 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	if position <= s.at {
 		return nil
 	}
-	before, after := r.Generation.Amounts(rec.Key, rec.Old), r.Generation.Amounts(rec.Key, rec.New)
+	before, _ := r.Generation.Amounts(rec.Key, rec.Old) // readers set aside what the rule cannot read
+	after, _ := r.Generation.Amounts(rec.Key, rec.New)
 	if differences := differencesOf(before, after); len(differences) > 0 {
 		if r.Purpose == Verify {
 			s.late = append(s.late, lateRecord{position, rec.Created})
@@ -229,6 +230,19 @@ func (r *reader) positions() map[string]string {
 		all[id] = s.at
 	}
 	return all
+}
+
+// readsAll reports whether the count reads every record that rows of groups may hold: then it comes by all of their groups. It does not if
+// workers added records to the generation, and saved their checkpoints behind them, before the count began.
+func (r *reader) readsAll() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, row := range r.lanes {
+		if s := r.shards[id]; s == nil || row.From < s.start {
+			return false
+		}
+	}
+	return true
 }
 
 // opened are the generation's rows of shards, as last read.

@@ -93,7 +93,7 @@ func (e *Engine) generation(b *plan.Binding) *Generation {
 		return groupaudit.Displays(ctx, e.host, g)
 	}
 	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now,
-		Compare: compare, Shown: groupaudit.Shown, Wanted: groupaudit.Wanted}
+		Compare: compare, Rederive: e.Rederive, Shown: groupaudit.Shown, Wanted: groupaudit.Wanted}
 }
 
 // showGroups rolls groups up, whatever changed.

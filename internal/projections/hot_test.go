@@ -37,7 +37,11 @@ func (w *world) plainCount(ctx context.Context, g *Generation, report func(int64
 	want := map[string]tally.Amount{}
 	items := w.items()
 	for _, it := range items {
-		for group, a := range g.Amounts(w.set.Table.KeyOf(it), it) {
+		amounts, err := g.Amounts(w.set.Table.KeyOf(it), it)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for group, a := range amounts {
 			want[group] = want[group].Add(a)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
-	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
 const (
@@ -70,6 +69,7 @@ type Crew struct {
 	homes      map[string]string    // shards of records, by sequence number
 	waits      map[string]int       // iterators on which nothing is found for so many polls
 	late       []*[]change.Record   // batches that were given up
+	evicted    map[eviction]bool    // that the worker need not know yet
 	leasesLost bool
 	garbled    map[change.Position]bool // records that cannot be read
 	partial    bool                     // the call under way is worked off in part only
@@ -83,7 +83,7 @@ func NewCrew(seed uint64, options dynamosim.Options, faults Faults) *Crew {
 	c := &Crew{
 		Faults: faults, seed: seed, garbling: faults.Has(Unreadable), garbled: map[change.Position]bool{},
 		r: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), gate: &Gate{}, shards: map[string]string{}, homes: map[string]string{},
-		waits: map[string]int{}, seen: map[change.Key]order{},
+		waits: map[string]int{}, seen: map[change.Key]order{}, evicted: map[eviction]bool{},
 		Log: func(string, ...any) {}, Wrote: func(*Worker, change.Item, change.Item) {}, Done: func(*Call) {},
 	}
 	options.Seed = seed
@@ -111,9 +111,7 @@ func (c *Crew) StartDrain() { c.start(true) }
 func (c *Crew) start(drain bool) *Worker {
 	world := c.World
 	c.takeLeases(nil)
-	return c.hire(func(ctx context.Context, w *Worker) error {
-		return w.live(ctx, world, func(e *projections.Engine) streamreader.Processor { return &delivery{e, c, w} }, drain)
-	})
+	return c.hire(func(ctx context.Context, w *Worker) error { return w.live(ctx, world, c, drain) })
 }
 
 // hire has a new worker do something.

@@ -74,11 +74,17 @@ type Faults uint64
 // AllFaults are all of them.
 const AllFaults Faults = 1<<faultCount - 1
 
+// OfFunctions are what befalls batches of a function, whose order along a shard does not count. A process that reads shards has none of it.
+const OfFunctions Faults = 1<<OutOfOrder | 1<<AtOnce | 1<<GivenUp | 1<<HandedOver | 1<<Unreadable
+
 // Has reports whether the set has the fault.
 func (s Faults) Has(f Fault) bool { return s&(1<<f) != 0 }
 
 // Without returns the set without a fault.
 func (s Faults) Without(f Fault) Faults { return s &^ (1 << f) }
+
+// Less returns the set without those of another.
+func (s Faults) Less(other Faults) Faults { return s &^ other }
 
 // List returns the faults in the set, in order.
 func (s Faults) List() []Fault {

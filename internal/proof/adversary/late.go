@@ -198,7 +198,7 @@ func (c *Crew) read(part []change.Record) *reading {
 
 // apply has the engine apply the records that can be read, and rederive the
 // items of the others. It returns how many records of the part, from the first, are done.
-func (r *reading) apply(ctx context.Context, e *projections.Engine) (int, error) {
+func (r *reading) apply(ctx context.Context, d *delivery) (int, error) {
 	done, cause := r.part, error(nil)
 	failed := func(first int, err error) {
 		if err != nil && first < done {
@@ -207,14 +207,14 @@ func (r *reading) apply(ctx context.Context, e *projections.Engine) (int, error)
 	}
 	rederive := func() {
 		if len(r.bad) > 0 {
-			failed(r.first, e.RederiveRecords(ctx, r.bad))
+			failed(r.first, d.engine.RederiveRecords(ctx, r.bad))
 		}
 	}
 	if r.early {
 		rederive()
 	}
 	if len(r.good) > 0 {
-		if n, err := e.Process(ctx, r.good); err != nil && n < len(r.at) {
+		if n, err := d.to.Process(ctx, r.good); err != nil && n < len(r.at) {
 			failed(r.at[n], err)
 		} else {
 			failed(0, err)

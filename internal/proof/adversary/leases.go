@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -38,7 +39,7 @@ func (c *Crew) judgeReading(call *Call, records []change.Record) {
 	w, shard := call.Worker, c.homes[records[0].Position.SequenceNumber()]
 	row := c.lease(shard)
 	owner := row["leaseOwner"].Text()
-	if owner != "" && owner != w.name {
+	if owner != "" && owner != w.name && !c.evicted[eviction{shard, w.name}] {
 		c.strange = append(c.strange, fmt.Errorf("%s, as %s, works on shard %s, which is %s's", w, w.name, shard, owner))
 	}
 }
@@ -82,10 +83,21 @@ func (c *Crew) editLease(ctx context.Context, key, expression string) {
 // LeasesLost says that the lease table was deleted while workers were at work.
 func (c *Crew) LeasesLost() { c.leasesLost = true }
 
-// judgeLease makes sure that a checkpoint never goes back.
+// eviction is a shard that a count took from a worker.
+type eviction struct{ shard, worker string }
+
+// judgeLease makes sure that a checkpoint never goes back. It notes whom a count takes a shard from: that worker learns it with its next
+// write to the row.
 func (c *Crew) judgeLease(call *Call, was, is change.Item) {
 	if was == nil || is == nil {
 		return
+	}
+	shard, owner := was["leaseKey"].Text(), was["leaseOwner"].Text()
+	switch {
+	case is["leaseOwner"].Text() == call.Worker.name:
+		delete(c.evicted, eviction{shard, call.Worker.name})
+	case is["leaseOwner"].Text() == "" && owner != "" && !strings.Contains(call.String(), "checkpoint = "): // its owner saves one
+		c.evicted[eviction{shard, owner}] = true
 	}
 	if before, after := was["checkpoint"].Text(), is["checkpoint"].Text(); isBehind(after, before) {
 		c.strange = append(c.strange, fmt.Errorf("%s takes the checkpoint of %s back from %s to %s", call.Worker, was["leaseKey"].Text(), before,

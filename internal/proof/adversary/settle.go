@@ -146,6 +146,7 @@ func explained(err error) bool {
 // that follow it, as from a checkpoint.
 type past struct {
 	rules   string
+	shard   string // as in delivery
 	records []change.Record
 }
 
@@ -159,15 +160,15 @@ type parcel struct {
 }
 
 // cut draws how a batch is handed over.
-func (c *Crew) cut(w *Worker, records []change.Record) parcel {
+func (c *Crew) cut(d *delivery, records []change.Record) parcel {
 	var p parcel
 	c.Delivered += len(records)
 	if x := c.r.IntN(100); x < 12 && len(c.past) > 0 && c.strike(Again) {
-		if former := c.past[c.r.IntN(len(c.past))]; former.rules == w.rules {
+		if former := c.past[c.r.IntN(len(c.past))]; former.rules == d.w.rules && former.shard == d.shard {
 			p.again = c.read(former.records)
 		}
 	}
-	if c.past = append(c.past, past{w.rules, records}); len(c.past) > pastMax {
+	if c.past = append(c.past, past{d.w.rules, d.shard, records}); len(c.past) > pastMax {
 		c.past = c.past[1:]
 	}
 	if x := c.r.IntN(100); x < 20 && c.strike(GivenUp) {

@@ -11,9 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/counting"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/streamreader"
+	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
 // Worker is one process: an engine that seeds new rules and a reader that feeds
@@ -81,19 +83,38 @@ func (w *Worker) clock(world World) func() time.Time {
 	return func() time.Time { return time.Now().Add(skew) }
 }
 
-// live runs the worker until ctx ends, or, draining, until everything is seeded
-// and applied.
-func (w *Worker) live(ctx context.Context, world World, deliver func(*projections.Engine) streamreader.Processor, drain bool) error {
+// live runs the worker until ctx ends, or, draining, until everything is seeded and applied. When a rule is to be counted anew, it begins
+// anew, as `dynamill run` does.
+func (w *Worker) live(ctx context.Context, world World, crew *Crew, drain bool) error {
+	for {
+		err := w.follow(ctx, world, crew, drain)
+		if w.engine == nil || !w.engine.Folds() || !errors.Is(err, projections.ErrEpochMoved) {
+			return err
+		}
+	}
+}
+
+// follow seeds, and reads the stream, with the rules of one epoch.
+func (w *Worker) follow(ctx context.Context, world World, crew *Crew, drain bool) error {
 	set, engine, err := w.open(ctx, world)
 	if err != nil {
 		return err
 	}
-	reader, err := streamreader.New(streamreader.Config{
+	reading := streamreader.Config{
 		Streams: w.client, StreamARN: world.StreamARN, Checkpoints: streamreader.NewLeaseTable(w.client, world.LeaseTable),
-		Processor: deliver(engine), Logger: slog.New(slog.DiscardHandler),
+		Processor: &delivery{engine: engine, to: engine, crew: crew, w: w}, Logger: slog.New(slog.DiscardHandler),
 		WorkerID: w.name, RunID: w.String(), LeaseTerm: world.LeaseTerm,
 		PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey, DrainPolls: 2,
-	})
+	}
+	if engine.Folds() {
+		reading.OpenShard = func(ctx context.Context, c streamreader.Claim) (streamreader.Processor, error) {
+			s, err := engine.OpenShard(ctx, projections.ShardClaim{
+				Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
+			})
+			return &delivery{engine: engine, to: s, shard: c.Shard, crew: crew, w: w}, err
+		}
+	}
+	reader, err := streamreader.New(reading)
 	if err != nil {
 		return err
 	}
@@ -112,10 +133,30 @@ func (w *Worker) live(ctx context.Context, world World, deliver func(*projection
 		return nil
 	})
 	group.Go(func() error { return reader.Run(working) })
-	if world.FanOutMax > 0 || world.DisplayEvery > 0 {
+	if world.FanOutMax > 0 || world.DisplayEvery > 0 || engine.Folds() {
 		group.Go(func() error { return w.workTasks(working, engine) })
 	}
 	return group.Wait()
+}
+
+// count counts what the groups of a rule began with, as `dynamill run` does.
+func (w *Worker) count(world World, set *rules.Set) func(context.Context, *projections.Generation, func(int64)) error {
+	return func(ctx context.Context, g *projections.Generation, report func(int64)) error {
+		_, err := counting.Run(ctx, w.counting(world, set, g, counting.Seed))
+		return err
+	}
+}
+
+// counting is a count of one generation of a rule.
+func (w *Worker) counting(world World, set *rules.Set, g *projections.Generation, purpose counting.Purpose) counting.Config {
+	scanned := &tablescan.Table{Client: w.client, TableName: world.Table, Segments: 1}
+	return counting.Config{
+		Generation: g, Purpose: purpose, Streams: w.client, StreamARN: world.StreamARN, PartitionKey: set.Table.PartitionKey,
+		SortKey: set.Table.SortKey, Leases: streamreader.NewLeaseTable(w.client, world.LeaseTable), Logger: slog.New(slog.DiscardHandler),
+		Items: func(ctx context.Context, add func(change.Key, change.Image) error) error {
+			return scanned.Each(ctx, func(item change.Item) error { return add(set.Table.KeyOf(item), item) })
+		},
+	}
 }
 
 // drainAll reads the stream to its end, until no task is left that would add to it.
@@ -167,7 +208,7 @@ func (w *Worker) config(world World, set *rules.Set) projections.Config {
 	return projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
 		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, BatchMin: world.BatchMin,
-		RangesMin: world.RangesMin, DisplayEvery: world.DisplayEvery, Now: w.clock(world),
+		RangesMin: world.RangesMin, DisplayEvery: world.DisplayEvery, Now: w.clock(world), Count: w.count(world, set),
 		TaskKept: func() {
 			select {
 			case w.taskKept <- struct{}{}:
@@ -181,9 +222,11 @@ func (w *Worker) config(world World, set *rules.Set) projections.Config {
 // they are, cut, in halves that come in the wrong order or at once, or after a
 // batch that was delivered before. The records of one item stay in order.
 type delivery struct {
-	to   *projections.Engine
-	crew *Crew
-	w    *Worker
+	engine *projections.Engine
+	to     streamreader.Processor // the engine, or what it does for a shard
+	shard  string                 // "" if the engine does not ask
+	crew   *Crew
+	w      *Worker
 }
 
 // batch is a delivery that waits at the gate.
@@ -234,14 +277,14 @@ func (d *delivery) Process(ctx context.Context, records []change.Record) (int, e
 		d.crew.judgeReading(call, records)
 		d.inOrder(records)
 		lane = d.crew.newLanes(1 + len(records))
-		cut = d.crew.cut(d.w, records)
+		cut = d.crew.cut(d, records)
 		return nil
 	}
 	if err := d.crew.gate.pass(ctx, call); err != nil {
 		return 0, err
 	}
 	if cut.again != nil {
-		if _, err := cut.again.apply(context.WithValue(ctx, laneKey{}, lane), d.to); errors.Is(err, ErrCrashed) {
+		if _, err := cut.again.apply(context.WithValue(ctx, laneKey{}, lane), d); errors.Is(err, ErrCrashed) {
 			return 0, err
 		}
 	}
@@ -297,7 +340,7 @@ func (d *delivery) process(ctx context.Context, records []change.Record, cut par
 			return nil
 		})
 		if errs[i] == nil {
-			done[i], errs[i] = r.apply(ctx, d.to)
+			done[i], errs[i] = r.apply(ctx, d)
 		}
 	}
 	if cut.atOnce {

@@ -132,6 +132,7 @@ func Draw(seed uint64) *History {
 	if r := rand.New(rand.NewPCG(seed, 0x63617363616465)); r.IntN(4) == 0 {
 		h.Population = h.Population.Cascading(r)
 	}
+	h.drawHot()
 	if r.IntN(8) == 0 {
 		h.HealsMax = 2 + r.IntN(3)
 	}
@@ -169,6 +170,18 @@ func Draw(seed uint64) *History {
 	h.drawDeepTree()
 	h.drawReplays()
 	return h
+}
+
+// drawHot draws whether rules count by stream position that can, in a third of the histories. Processes alone keep such rules, so no
+// function works there.
+func (h *History) drawHot() {
+	r := rand.New(rand.NewPCG(h.Seed, 0x686f74))
+	if r.IntN(3) > 0 {
+		return
+	}
+	if h.Population = h.Population.Hot(r); len(h.Population.Set.Folded()) > 0 {
+		h.Faults = h.Faults.Less(adversary.OfFunctions)
+	}
 }
 
 // terms are the lease terms of histories: one in which a worker has few chances

@@ -72,6 +72,7 @@ func Audit(set *rules.Set, items, state []change.Item, now time.Time, except ...
 	a.work()
 	a.entries()
 	a.sums()
+	a.folds()
 	a.members()
 	a.sets()
 	a.copies()

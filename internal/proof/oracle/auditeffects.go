@@ -54,6 +54,10 @@ func (a *audit) work() {
 				if _, bad := workedOut(rule, &m, item); bad != "" {
 					a.mustPark(parking{id, key, bad})
 				}
+			} else if rule.Folds() && rule.Source == m.Entity {
+				if _, err := shares(rule, &m, item); err != nil {
+					a.mustPark(parking{id, key, code(err)})
+				}
 			} else if !rule.HasParent() && rule.Source == m.Entity {
 				a.causes(effects, key, rule, &m, item)
 			}

@@ -113,7 +113,7 @@ func (a *audit) passOver(f former) {
 		row := a.rows[key]
 		kind, _, _ := strings.Cut(key.Partition, "/")
 		switch kind {
-		case "sum", "member", "claims", "ref", "parent", "heals":
+		case "sum", "member", "claims", "ref", "parent", "heals", "fold", "lane", "counted":
 			if dead(idIn(key.Partition)) {
 				delete(a.rows, key)
 			}

@@ -21,12 +21,16 @@ type form struct {
 // or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created", "format"}, []string{"live", "leases"}},
-	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned"}},
+	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},
 	{"sum/", "a", []string{"value", "members", "ops"}, []string{"expired", "listed"}}, // and parts: see audit.parts
 	{"member/", "", []string{"shown"}, []string{"item"}},
+	{"fold/", "base", []string{"ops", "group"}, []string{"value", "members", "refused"}},
+	{"fold/", "lane/", []string{"ops", "group", "hw"}, []string{"value", "members", "refused"}},
+	{"lane/", "", []string{"shard", "lane", "from"}, []string{"heir"}},
+	{"counted/", "", []string{"until", "read"}, nil},
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"ref/", "", []string{"a"}, []string{"child"}},

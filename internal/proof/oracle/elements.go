@@ -113,7 +113,8 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 	return all, nil
 }
 
-// tooLarge refuses the targets of an item's elements if their keys are too long.
+// tooLarge refuses the targets of an item's elements if their keys are too long for the item's ledger entry. A rule that keeps nothing of
+// an item has no such bound.
 func tooLarge(rule *rules.Rule, targets map[string]bool) error {
 	size, sharing := 0, 0
 	for key := range targets {
@@ -124,7 +125,7 @@ func tooLarge(rule *rules.Rule, targets map[string]bool) error {
 			sharing++
 		}
 	}
-	if rule.Each.List != "" && size > targetsBytesMax/sharing {
+	if rule.Each.List != "" && !rule.Folds() && size > targetsBytesMax/sharing {
 		return &rules.ItemError{Code: "each.too_large"}
 	}
 	return nil

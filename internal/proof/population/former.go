@@ -40,6 +40,9 @@ func (p *Population) Formerly(r *rand.Rand) (string, bool) {
 			if kind == nil || r.IntN(2) == 0 {
 				return line
 			}
+			if hotFields.MatchString(line) {
+				return p.formerHot(r, kind, line)
+			}
 			if kind.Traits().Displays != "" && !addsUp(kind) && r.IntN(2) == 0 {
 				return formerOrder(line, r.IntN(4))
 			}

@@ -20,6 +20,13 @@ func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, 
 	if from.After == "" && !from.Whole {
 		return "", nil
 	}
+	for expired := true; expired && ctx.Err() == nil; expired = is[*streams.ExpiredIteratorException](err) { // of a process that slept
+		upTo, err = dropped(ctx, calls, streamARN, shard, from)
+	}
+	return upTo, err
+}
+
+func dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (upTo string, err error) {
 	iterator, err := OpenShard(ctx, calls, streamARN, shard, from)
 	if err == nil {
 		_, err = calls.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(1)})

@@ -26,9 +26,11 @@ type Generation struct {
 	Number  int64
 	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
 	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error)
-	Shown   func(b *plan.Binding, img change.Image) string // what an item shows of a group
-	Wanted  func(b *plan.Binding, a tally.Amount) string   // what it should show of an amount
-	Now     func() time.Time
+	// Rederive brings what is derived of items up to date.
+	Rederive func(ctx context.Context, keys []change.Key) error
+	Shown    func(b *plan.Binding, img change.Image) string // what an item shows of a group
+	Wanted   func(b *plan.Binding, a tally.Amount) string   // what it should show of an amount
+	Now      func() time.Time
 }
 
 // Rule is the rule's name.
@@ -84,21 +86,20 @@ func (g *Generation) Shards(ctx context.Context) (map[string]lanes.Shard, error)
 	return all, err
 }
 
-// Amounts are what an item adds, by group; nothing if it is none of the rule's sources, or the rule cannot read it.
-func (g *Generation) Amounts(key change.Key, img change.Image) map[string]tally.Amount {
+// Amounts are what an item adds, by group; nothing if it is none of the rule's sources. The error says why the rule cannot read it.
+func (g *Generation) Amounts(key change.Key, img change.Image) (map[string]tally.Amount, error) {
 	if img == nil {
-		return nil
+		return nil, nil
 	}
 	m, ok := g.Planner.Set.Identify(key, img)
 	if !ok || m.Entity != g.Binding.Rule.Source {
-		return nil
+		return nil, nil
 	}
-	all, err := g.Binding.Rule.Form.(rules.Folder).Amounts(&m, img)
-	if err != nil {
-		return nil // the item is parked
-	}
-	return all
+	return g.Binding.Rule.Form.(rules.Folder).Amounts(&m, img)
 }
+
+// Park sets items aside that the rule cannot read, if it still cannot.
+func (g *Generation) Park(ctx context.Context, keys []change.Key) error { return g.Rederive(ctx, keys) }
 
 // TargetOf is the group that an item displays, and what it shows; no group if it displays none.
 func (g *Generation) TargetOf(key change.Key, img change.Image) (group, shown string) {
