@@ -43,6 +43,11 @@ func (c *count) begin(ctx context.Context) error {
 		}
 		s.whole = l.Whole
 		start := lanes.Start{Shard: s.info.ID, From: s.claim(l)}
+		if start.From == "" && c.Purpose == Seed && !begun { // nobody has read the shard: what the stream has dropped is no loss
+			if start.From, err = c.dropped(ctx, s); err != nil {
+				return err
+			}
+		}
 		if _, there := byID[s.info.Parent]; there {
 			start.Parent = s.info.Parent
 		}
@@ -61,7 +66,7 @@ func (c *count) begin(ctx context.Context) error {
 		}
 	}
 	if c.Purpose == Seed {
-		if err := c.Generation.MarkBegun(ctx); err != nil {
+		if err := c.Generation.MarkBegun(ctx, c.StreamARN); err != nil {
 			return err
 		}
 	}
@@ -99,13 +104,10 @@ func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
 		if s == nil || s.finished {
 			continue
 		}
-		upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
-			return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, streamapi.Place{After: lanes.Unpad(s.start), Whole: s.whole})
-		})
+		dropped, err := c.dropped(ctx, s)
 		if err != nil {
 			return err
 		}
-		dropped := lanes.Pad(upTo)
 		if dropped <= s.start {
 			continue
 		}
@@ -116,6 +118,15 @@ func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
 			return c.Generation.Lost(ctx, "the stream has dropped records of shard "+row.Shard)
 		}
 		s.start, s.at = dropped, max(s.at, dropped)
+		s.finished = dropped == lanes.Pad(streamapi.Highest)
 	}
 	return nil
+}
+
+// dropped is the padded position up to which the stream has dropped records of a shard that the count is to read; "" if it holds them all.
+func (c *count) dropped(ctx context.Context, s *shard) (string, error) {
+	upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
+		return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, streamapi.Place{After: lanes.Unpad(s.start), Whole: true})
+	})
+	return lanes.Pad(upTo), err
 }

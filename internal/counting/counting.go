@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -25,7 +24,9 @@ type Generation interface {
 	Begun(ctx context.Context) (bool, error)
 	// OpenShards makes the rows of shards that are missing, in this order, and returns the rows of all of them.
 	OpenShards(ctx context.Context, starts []lanes.Start) ([]lanes.Shard, error)
-	MarkBegun(ctx context.Context) error
+	// MarkBegun notes that the count has looked at every shard of a stream. A generation that has begun on another stream gives way to a
+	// new one.
+	MarkBegun(ctx context.Context, streamARN string) error
 	// Shards returns the rows of the generation's shards, by their ids.
 	Shards(ctx context.Context) (map[string]lanes.Shard, error)
 	// Marks are how far earlier counts have read.
@@ -92,8 +93,9 @@ const (
 	DelayDefault = 5 * time.Second
 	// looksMax is how often Verify looks at a group that seems wrong, before it says that it cannot decide.
 	looksMax = 5
-	// startsMax is how often a count begins anew because the stream dropped records that it needs, or leases were set back.
-	startsMax = 20
+	// startsMax is how often a count begins because the stream dropped records that it needs, or leases were set back. Then a new
+	// generation begins, whose rows of shards are made from what the leases say by then.
+	startsMax = 8
 	// againFirst and againLast bound the pause before that. It doubles: a count takes the shards from their owners whenever it begins, and
 	// these need time to claim them anew and to read on.
 	againFirst, againLast = time.Second, 30 * time.Second
@@ -145,7 +147,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		case starts == startsMax && cfg.Purpose == Verify:
 			return Result{Undecided: again.why}, nil
 		case starts == startsMax:
-			return Result{}, fmt.Errorf("it began %d times: %w", starts, err)
+			return Result{}, cfg.Generation.Lost(ctx, again.why)
 		}
 		cfg.Logger.InfoContext(ctx, "a count begins anew", "reason", again.why)
 		if pace.Sleep(ctx, min(againFirst<<min(starts-1, 10), againLast)) != nil {

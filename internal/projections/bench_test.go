@@ -246,7 +246,9 @@ func exactEngine(t *testing.T, ruleFile string) (e *Engine, m *metered, table st
 }
 
 // countNothing counts an empty table.
-func countNothing(ctx context.Context, g *Generation, _ func(int64)) error { return g.MarkBegun(ctx) }
+func countNothing(ctx context.Context, g *Generation, _ func(int64)) error {
+	return g.MarkBegun(ctx, "")
+}
 
 // TestExactCapacityOfCounting confirms the simulator's figure for counting
 // against an endpoint that reports capacity exactly.

@@ -31,7 +31,7 @@ const weightRule = "  weight: { sum: weight, of: Like, as: Post.weight, by: post
 
 // plainCount counts a table that stays as it is meanwhile, without its stream.
 func (w *world) plainCount(ctx context.Context, g *Generation, report func(int64)) error {
-	if err := g.MarkBegun(ctx); err != nil {
+	if err := g.MarkBegun(ctx, ""); err != nil {
 		return err
 	}
 	want := map[string]tally.Amount{}

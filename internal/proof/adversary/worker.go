@@ -37,6 +37,7 @@ type Worker struct {
 	// Changed by the conductor while all workers wait.
 	replay *replaying // that it works on, or
 	verify *verifying // that it is about; both are nil of one that reads the stream
+	errand bool       // it does one small thing
 	frozen bool
 	outage time.Time // its calls to its tables are throttled until then
 	dead   bool
@@ -109,7 +110,7 @@ func (w *Worker) follow(ctx context.Context, world World, crew *Crew, drain bool
 	if engine.Folds() {
 		reading.OpenShard = func(ctx context.Context, c streamreader.Claim) (streamreader.Processor, error) {
 			s, err := engine.OpenShard(ctx, projections.ShardClaim{
-				Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
+				Stream: world.StreamARN, Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
 			})
 			return &delivery{engine: engine, to: s, shard: c.Shard, crew: crew, w: w}, err
 		}

@@ -21,7 +21,7 @@ type Claim struct {
 	Label      string // of the stream
 	Checkpoint string // sequence number of the last record done; "" if none is
 	// Trimmed returns the sequence number up to which the stream has dropped records behind the checkpoint; "" if it holds all of them.
-	// Of a shard that was not whole when it was first listed, only what was dropped behind a checkpoint counts.
+	// Without a checkpoint, that may have been before the shard was first listed.
 	Trimmed func(ctx context.Context) (upTo string, err error)
 }
 
@@ -62,7 +62,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 		c.Checkpoint = claimed.Checkpoint
 	}
 	c.Trimmed = func(ctx context.Context) (string, error) {
-		return streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, streamapi.Place{After: c.Checkpoint, Whole: claimed.Whole})
+		return streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, streamapi.Place{After: c.Checkpoint, Whole: true})
 	}
 	process, err := s.cfg.Open(ctx, c)
 	if err != nil {

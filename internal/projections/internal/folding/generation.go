@@ -53,9 +53,9 @@ func (g *Generation) Begun(ctx context.Context) (bool, error) {
 	return int64(item.Begun) >= g.Number, nil
 }
 
-// MarkBegun notes that a count has looked at every shard: see registry.Registry.Begin.
-func (g *Generation) MarkBegun(ctx context.Context) error {
-	return g.Registry.Begin(ctx, g.Binding, g.Number)
+// MarkBegun notes that a count has looked at every shard of a stream: see registry.Registry.Begin.
+func (g *Generation) MarkBegun(ctx context.Context, streamARN string) error {
+	return g.Registry.Begin(ctx, g.Binding, g.Number, streamARN)
 }
 
 // OpenShards makes the rows of shards that are missing, one after the other: a parent comes before its children. It returns all of them.

@@ -34,6 +34,7 @@ func (f *Folding) Rules() (all []*plan.Binding) {
 
 // Claim is a shard that a worker has claimed and not read from yet.
 type Claim struct {
+	Stream     string // its ARN
 	Shard      string
 	Parent     string // "" if the shard has none any more
 	Checkpoint string // sequence number of the last record done; "" if none is
@@ -42,7 +43,8 @@ type Claim struct {
 }
 
 // Open returns the lanes of a shard for each generation that is displayed, or is to be. It makes the rows that are missing. If the
-// stream has dropped records of a generation, a new one begins, and it returns registry.ErrEpochMoved.
+// stream has dropped records of a generation, or is another one than that of the generation, a new one begins, and it returns
+// registry.ErrEpochMoved.
 func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 	s := &host.Shard{ID: c.Shard, Lanes: map[*plan.Binding][]host.Lane{}}
 	folding := f.Rules()
@@ -66,7 +68,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 				return nil, err
 			}
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
-			if generation == newest && lanes.Pad(upTo) > lane.From {
+			if generation == newest && (lanes.Pad(upTo) > lane.From || b.Stream != "" && b.Stream != c.Stream) {
 				lost = append(lost, b)
 			}
 		}

@@ -2,6 +2,7 @@ package groupaudit
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -26,7 +27,8 @@ func wantedOf(r *rules.Rule, a tally.Amount) string {
 }
 
 // Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still
-// to show what changed. The first item that is known by a unique value shows the group, the others show nothing.
+// to show what changed. The first item that is known by a unique value shows the group, the others show nothing. An item is left out if
+// DynamoDB refused the write: it is among the parked records.
 func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Display, error) {
 	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
 	keys := groups.TotalKeys(g)
@@ -70,5 +72,19 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 			all = append(all, d)
 		}
 	}
-	return all, nil
+	return withoutParked(ctx, h, g, all)
+}
+
+// withoutParked leaves out items that are parked under the rule of a group.
+func withoutParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.Display) ([]lanes.Display, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	parked := func(d lanes.Display) table.Key { return state.ParkedKey(state.ParkedID(g.ID, d.Item)) }
+	keys := make([]table.Key, len(all))
+	for i, d := range all {
+		keys[i] = parked(d)
+	}
+	rows, err := h.Tables.ReadState(ctx, "reading what is parked of the targets of "+g.Group, keys)
+	return slices.DeleteFunc(all, func(d lanes.Display) bool { return rows[parked(d)] != nil }), err
 }

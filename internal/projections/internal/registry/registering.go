@@ -69,6 +69,9 @@ func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
 	b.Generation.Store(int64(item.Generation))
 	b.Counted.Store(int64(item.Counted))
+	if item.Begun == item.Generation {
+		b.Stream = item.Stream
+	}
 	if item.Locator != "" {
 		p.Locate(b.Rule.Pointed(), item.Locator)
 	}

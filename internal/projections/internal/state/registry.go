@@ -107,8 +107,9 @@ type Rule struct {
 	Cleaned           bool // of a former rule: what it wrote is taken back
 
 	// Of a rule that folds records: its newest generation, named by the rules epoch in which that began; the newest one of which a count
-	// has looked at all shards; and the one that is displayed. 0: none.
+	// has looked at all shards; and the one that is displayed. 0: none. Stream is the one whose shards that count has looked at: its ARN.
 	Generation, Begun, Counted int
+	Stream                     string
 }
 
 // InForce reports whether a registered rule is in force.
@@ -119,6 +120,7 @@ const (
 	GenerationAttribute = "generation"
 	BegunAttribute      = "begun"
 	CountedAttribute    = "counted"
+	StreamAttribute     = "stream"
 )
 
 // ReadRule reads a registered rule.
@@ -128,7 +130,7 @@ func ReadRule(r table.Row) Rule {
 		Epoch: int(table.NumberOf(r["epoch"])), File: table.TextOf(r["file"]), Locator: table.TextOf(r["locator"]),
 		WriteShardsMax: int(table.NumberOf(r["writeShardsMax"])), Cleaned: r["cleaned"] != nil,
 		Generation: int(table.NumberOf(r[GenerationAttribute])), Begun: int(table.NumberOf(r[BegunAttribute])),
-		Counted: int(table.NumberOf(r[CountedAttribute])),
+		Counted: int(table.NumberOf(r[CountedAttribute])), Stream: table.TextOf(r[StreamAttribute]),
 	}
 }
 
