@@ -38,6 +38,7 @@ type Crew struct {
 	Calls     int             // let through
 	Delivered int             // records, repeated ones too
 	Found     []verify.Result // by those who verified meanwhile, as drift
+	Counted   []Miscounted    // by those who verified meanwhile
 	Log       func(format string, args ...any)
 
 	// Wrote is called with every item of the table that a worker's call wrote, as
@@ -150,7 +151,7 @@ func (c *Crew) active() []*Worker {
 
 // readers are how many of the active workers read the stream.
 func (c *Crew) readers() int {
-	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil || w.verify != nil }))
+	return len(slices.DeleteFunc(c.active(), func(w *Worker) bool { return w.replay != nil || w.verify != nil || w.errand }))
 }
 
 // Turn lets one call through, or time pass when no worker waits. If no worker reads the
@@ -331,7 +332,7 @@ func (c *Crew) reap() {
 			return false
 		}
 		w.cancel()
-		if w.replay == nil && w.verify == nil {
+		if w.replay == nil && w.verify == nil && !w.errand {
 			c.refused = errors.As(w.err, new(*projections.RulesChangedError))
 		}
 		c.reapReplay(w)

@@ -55,6 +55,8 @@ const (
 	Replayed                     // a replay is started, or taken up again
 	Verifying                    // verify compares what is derived with what should be
 	RulesChanged                 // the rule file is changed: a replay brings it into force
+	Recounted                    // an operator has rules counted anew that count by stream position
+	SetBack                      // a person sets the checkpoint of a shard back
 	faultCount
 )
 
@@ -62,7 +64,7 @@ var faultNames = [faultCount]string{
 	"failed before", "lost reply", "throttled", "outage", "conflict", "unprocessed", "crashed before", "crashed after", "late effect", "froze",
 	"expired iterator", "late records", "delivered again", "cut", "out of order", "at once", "woke", "takeover", "restart", "rewound",
 	"split", "rolled over", "slept", "skipped", "replaced", "state lost", "recreated", "rules added", "stale read",
-	"given up", "handed over", "unreadable", "aged", "drained", "replayed", "verified", "rules changed",
+	"given up", "handed over", "unreadable", "aged", "drained", "replayed", "verified", "rules changed", "recounted", "set back",
 }
 
 // String is the fault's name in reports.
@@ -76,6 +78,9 @@ const AllFaults Faults = 1<<faultCount - 1
 
 // OfFunctions are what befalls batches of a function, whose order along a shard does not count. A process that reads shards has none of it.
 const OfFunctions Faults = 1<<OutOfOrder | 1<<AtOnce | 1<<GivenUp | 1<<HandedOver | 1<<Unreadable
+
+// Losing are the faults by which a stream loses records.
+const Losing Faults = 1<<Skipped | 1<<Replaced | 1<<Aged
 
 // Has reports whether the set has the fault.
 func (s Faults) Has(f Fault) bool { return s&(1<<f) != 0 }

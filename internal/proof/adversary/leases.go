@@ -63,20 +63,25 @@ func (c *Crew) takeLeases(w *Worker) {
 		if owner == "" || w != nil && owner != w.name || key == c.World.StreamARN && !c.World.NoneStops && !w.dead {
 			continue
 		}
-		c.editLease(ctx, key, "ADD leaseCounter :one REMOVE leaseOwner, ownerRun, leaseTerm, emptyPolls")
+		c.editLease(ctx, key, "ADD leaseCounter :one REMOVE leaseOwner, ownerRun, leaseTerm, emptyPolls", nil)
 	}
-	c.editLease(ctx, c.World.StreamARN, "ADD news :one")
+	c.editLease(ctx, c.World.StreamARN, "ADD news :one", nil)
 }
 
-func (c *Crew) editLease(ctx context.Context, key, expression string) {
+// editLease updates a row, in which :one is 1.
+func (c *Crew) editLease(ctx context.Context, key, expression string, values change.Item) {
+	given := itemKey{":one": &ddb.AttributeValueMemberN{Value: "1"}}
+	for name, v := range values {
+		given[name] = attributes.ToTable(v)
+	}
 	_, err := c.Sim.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &c.World.LeaseTable, Key: itemKey{"leaseKey": &ddb.AttributeValueMemberS{Value: key}},
 		UpdateExpression: &expression, ConditionExpression: aws.String("attribute_exists(leaseKey)"),
-		ExpressionAttributeValues: itemKey{":one": &ddb.AttributeValueMemberN{Value: "1"}},
+		ExpressionAttributeValues: given,
 	})
 	var missing *ddb.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &missing) {
-		c.strange = append(c.strange, fmt.Errorf("taking the lease %s: %w", key, err))
+		c.strange = append(c.strange, fmt.Errorf("editing the lease %s: %w", key, err))
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 type Verified struct {
 	Found   []verify.Result
 	Summary *verify.Summary // nil if it came to no end
+
+	Miscounted []Miscounted // of rules that count by stream position
 }
 
 // verifying is a verification under way.
@@ -46,8 +48,10 @@ func (c *Crew) startVerify(v *verifying) *Worker {
 	c.Counts[Verifying]++
 	world := c.World
 	w := c.hire(func(ctx context.Context, w *Worker) (err error) {
-		v.Summary, err = w.verifies(ctx, world, v)
-		return err
+		if v.Summary, err = w.verifies(ctx, world, v); err != nil {
+			return err
+		}
+		return w.counts(ctx, world, v)
 	})
 	w.verify = v
 	return w
@@ -81,7 +85,7 @@ func (c *Crew) reapVerify(w *Worker) {
 	if v == nil || v.repairs || v.excused || c.unheard() {
 		return
 	}
-	c.Found = append(c.Found, v.Found...)
+	c.Found, c.Counted = append(c.Found, v.Found...), append(c.Counted, v.Miscounted...)
 }
 
 // verifies verifies as `dynamill verify` does.

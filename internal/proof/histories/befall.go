@@ -20,7 +20,8 @@ func (l *life) befall(s Step) error {
 		l.crew.ExcuseVerify()
 	}
 	// Counted where it happens, if it does.
-	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying {
+	if f != adversary.Woke && f != adversary.HandedOver && f != adversary.Replayed && f != adversary.Verifying &&
+		f != adversary.Recounted && f != adversary.SetBack {
 		l.crew.Counts[f]++
 	}
 	switch f {
@@ -72,6 +73,10 @@ func (l *life) befall(s Step) error {
 		l.startReplay(s)
 	case adversary.Recreated:
 		return l.recreate(pick)
+	case adversary.Recounted:
+		l.crew.Recount()
+	case adversary.SetBack:
+		l.crew.SetBack()
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func Draw(seed uint64) *History {
 	if r := rand.New(rand.NewPCG(seed, 0x63617363616465)); r.IntN(4) == 0 {
 		h.Population = h.Population.Cascading(r)
 	}
-	h.drawHot()
+	hot := h.drawHot()
 	if r.IntN(8) == 0 {
 		h.HealsMax = 2 + r.IntN(3)
 	}
@@ -169,18 +169,44 @@ func Draw(seed uint64) *History {
 	h.drawLarge()
 	h.drawDeepTree()
 	h.drawReplays()
+	h.drawRecounts(hot)
 	return h
 }
 
 // drawHot draws whether rules count by stream position that can, in a third of the histories. Processes alone keep such rules, so no
 // function works there.
-func (h *History) drawHot() {
+func (h *History) drawHot() *rand.Rand {
 	r := rand.New(rand.NewPCG(h.Seed, 0x686f74))
 	if r.IntN(3) > 0 {
+		return nil
+	}
+	if h.Population = h.Population.Hot(r); len(h.Population.Set.Folded()) == 0 {
+		return nil
+	}
+	h.Faults = h.Faults.Less(adversary.OfFunctions)
+	return r
+}
+
+// drawRecounts draws what befalls counts, in a history with rules that count by stream position.
+func (h *History) drawRecounts(r *rand.Rand) {
+	if r == nil {
 		return
 	}
-	if h.Population = h.Population.Hot(r); len(h.Population.Set.Folded()) > 0 {
-		h.Faults = h.Faults.Less(adversary.OfFunctions)
+	befalls := func(f adversary.Fault, times int) {
+		for range times {
+			h.insert(r, h.Old, Step{Kind: Befall, Fault: f, Turns: drawTurns(r)})
+		}
+	}
+	befalls(adversary.Recounted, r.IntN(4)/2*r.IntN(3))
+	if r.IntN(3) == 0 {
+		befalls(adversary.Verifying, 1+r.IntN(2))
+	}
+	if r.IntN(4) == 0 {
+		h.Faults = h.Faults.Less(adversary.Losing) // a place to which a checkpoint is set back must be in the stream still
+		befalls(adversary.SetBack, 1+r.IntN(4))
+	} else if r.IntN(16) == 0 {
+		h.Faults |= adversary.Losing
+		befalls(adversary.Replaced, 1)
 	}
 }
 

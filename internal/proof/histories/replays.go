@@ -230,7 +230,26 @@ func (l *life) verify() error {
 	if err == nil && len(v.Summary.Undecided) > 0 {
 		l.problem("not decided in the end: %v", v.Summary.Undecided)
 	}
+	l.judgeCounts("in the end", v.Miscounted)
+	for _, m := range v.Miscounted {
+		if m.Undecided != "" {
+			l.problem("rule %s is not decided in the end: %s", m.Rule, m.Undecided)
+		}
+	}
 	return err
+}
+
+// judgeCounts says what a count called wrong. A group is excused if no number holds what its sources add, or they must be added in the
+// right order.
+func (l *life) judgeCounts(when string, all []adversary.Miscounted) {
+	for _, m := range all {
+		for _, f := range m.Findings {
+			if !f.Have.Beyond && !l.overflowed {
+				l.problem("rule %s is called wrong %s: group %s has %s instead of %s, or shows something else: %+v", m.Rule, when, f.Group,
+					f.Have, f.Want, f.Display)
+			}
+		}
+	}
 }
 
 // makeGood brings back what was lost with records that were never read: the

@@ -109,6 +109,7 @@ func (l *life) judgeFound() {
 	if l.gap {
 		return
 	}
+	l.judgeCounts("amid a history", l.crew.Counted)
 	for _, r := range adversary.Drift(l.crew.Found) {
 		if r.Finding.What != drift.Surplus || !l.restored[r.Finding.Item] {
 			l.problem("called drift amid a history: %+v", r)
@@ -338,6 +339,9 @@ func (l *life) sweep() error {
 // what no record clears: contested attributes, refused writes, and all that is
 // parked where records were lost and nothing was verified.
 func (l *life) retryParked() error {
+	if err := l.recountRefused(); err != nil {
+		return err
+	}
 	again := false
 	err := l.crew.With(func(ctx context.Context, e *projections.Engine) error {
 		all, err := e.Parked(ctx)
@@ -355,6 +359,35 @@ func (l *life) retryParked() error {
 		return err
 	})
 	if err == nil && again {
+		err = l.drain()
+	}
+	return err
+}
+
+// recountRefused has rules counted anew that count by stream position, and of which DynamoDB refused to add to a sum.
+func (l *life) recountRefused() error {
+	folded := l.Population.Set.Folded()
+	if len(folded) == 0 {
+		return nil
+	}
+	var refused []string
+	err := l.crew.With(func(ctx context.Context, e *projections.Engine) error {
+		all, err := e.Parked(ctx)
+		for _, p := range all {
+			if p.Code == "number.overflow" && slices.Contains(folded, p.Rule) && !slices.Contains(refused, p.Rule) {
+				refused = append(refused, p.Rule)
+			}
+		}
+		if err != nil || len(refused) == 0 {
+			return err
+		}
+		l.overflowed = true
+		if err := e.Recount(ctx, refused); !errors.Is(err, projections.ErrEpochMoved) {
+			return err
+		}
+		return nil
+	})
+	if err == nil && len(refused) > 0 {
 		err = l.drain()
 	}
 	return err
