@@ -56,6 +56,11 @@ func (c *count) begin(ctx context.Context) error {
 		}
 		starts = append(starts, start)
 	}
+	for _, l := range rows {
+		if c.Purpose == Seed && c.reader.shards[l.Shard] == nil && !l.Finished() { // the stream has forgotten it
+			starts = append(starts, lanes.Start{Shard: l.Shard, From: lanes.Pad(streamapi.Highest)})
+		}
+	}
 	opened, err := c.openShards(ctx, starts)
 	if err != nil {
 		return err
@@ -128,5 +133,5 @@ func (c *count) dropped(ctx context.Context, s *shard) (string, error) {
 	upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
 		return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, streamapi.Place{After: lanes.Unpad(s.start), Whole: true})
 	})
-	return lanes.Pad(upTo), err
+	return lanes.Pad(upTo), gone(s.info.ID, err)
 }

@@ -33,7 +33,7 @@ type entry struct {
 // group is what the evidence says of one group.
 type group struct {
 	name    string
-	want    tally.Amount // what the items add
+	items   []tally.Amount // what the items add: as one amount, unless no number holds what only some of them add up to
 	entries []entry
 	shown   []string // what targets showed in the scan
 }
@@ -75,7 +75,8 @@ func sum(key, a, b []byte) ([]byte, bool) {
 	if _, rest, ok := extsort.CutText(key); !ok || rest[0] != ofItems {
 		return nil, false
 	}
-	return []byte(tally.AddUp(string(a), []string{string(b)})), true
+	both := tally.Sum(tally.Parse(string(a)), tally.Parse(string(b)))
+	return []byte(both.String()), !both.Beyond
 }
 
 // addItem keeps what the scan has found of an item.
@@ -165,7 +166,7 @@ func (e *evidence) each(f func(*group) error) error {
 		}
 		amount := tally.Parse(string(data))
 		if rest[0] == ofItems {
-			g.want = g.want.Add(amount)
+			g.items = append(g.items, amount)
 			return nil
 		}
 		shard, position, _ := extsort.CutText(rest[1:])

@@ -146,20 +146,23 @@ func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, er
 			}
 			continue
 		}
-		want := g.want
+		terms := slices.Clone(g.items)
 		since := c.evidence.since(g.name)
 		for _, e := range since {
-			want = want.Add(e.difference)
+			terms = append(terms, e.difference)
 		}
 		opened := c.reader.opened()
 		for _, entries := range [][]entry{g.entries, since} {
 			for _, e := range entries {
-				row := opened[e.shard]
-				if e.position > row.From && (row.Lane == "" || e.position > rows.HW[row.Lane]) {
-					want = want.Lacks(e.difference)
+				switch row := opened[e.shard]; {
+				case e.position <= row.From: // no worker adds it
+				case row.Lane != "" && e.position <= rows.HW[row.Lane]: // it is added
+				default:
+					terms = append(terms, e.difference.Negative())
 				}
 			}
 		}
+		want := tally.Sum(terms...)
 		want.Operations = 0
 		return suspect{group: g, difference: want.Lacks(rows.Total), want: want, have: rows.Total}, rows, nil
 	}

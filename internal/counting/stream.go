@@ -188,13 +188,16 @@ func (r *reader) read(ctx context.Context, s *shard) error {
 		})
 		return struct{}{}, err
 	})
-	switch streamapi.Classify(err) {
-	case streamapi.VerdictTrimmed, streamapi.VerdictGone:
-		if err != nil {
-			return errAgain{"the stream has dropped records of shard " + s.info.ID}
-		}
-	case streamapi.VerdictExpired:
+	if err != nil && streamapi.Classify(err) == streamapi.VerdictExpired {
 		return r.read(ctx, s)
+	}
+	return gone(s.info.ID, err)
+}
+
+// gone has a count begin anew that reads what the stream has dropped meanwhile.
+func gone(shard string, err error) error {
+	if verdict := streamapi.Classify(err); err != nil && (verdict == streamapi.VerdictTrimmed || verdict == streamapi.VerdictGone) {
+		return errAgain{"the stream has dropped records of shard " + shard}
 	}
 	return err
 }

@@ -62,6 +62,20 @@ func (a Amount) Add(b Amount) Amount {
 	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil || !fits, parts}
 }
 
+// Sum is the exact sum of amounts: no number needs to hold what only some of them add up to.
+func Sum(all ...Amount) (sum Amount) {
+	values := make([]decimal.Decimal, len(all))
+	for i, a := range all {
+		parts, fits := sum.Parts.add(a.Parts, 1)
+		values[i] = a.Value
+		sum = Amount{sum.Value, sum.Members + a.Members, sum.Operations + a.Operations, sum.Beyond || a.Beyond || !fits, parts}
+	}
+	var err error
+	sum.Value, err = decimal.Sum(values...)
+	sum.Beyond = sum.Beyond || err != nil
+	return sum
+}
+
 // AddUp is an amount with others added to it, each as String wrote it. It takes time for the length of all of them.
 func AddUp(sum string, more []string) string {
 	total := Parse(sum)
@@ -82,10 +96,10 @@ func AddUp(sum string, more []string) string {
 func (a Amount) Lacks(have Amount) Amount {
 	value, err := a.Value.Sub(have.Value)
 	parts, fits := a.Parts.add(have.Parts, -1)
-	return Amount{value, a.Members - have.Members, 0, err != nil || !fits, parts}
+	return Amount{value, a.Members - have.Members, 0, a.Beyond || have.Beyond || err != nil || !fits, parts}
 }
 
 // Equals reports whether two amounts are the same, however many operations made them.
 func (a Amount) Equals(b Amount) bool {
-	return a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
+	return a.Beyond == b.Beyond && a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
 }

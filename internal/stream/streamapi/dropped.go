@@ -14,14 +14,17 @@ import (
 )
 
 // Dropped returns the sequence number up to which the stream has dropped records of a shard behind a place; "" if it holds all of them.
-// If the shard is at its end and holds nothing any more, that is the highest number there can be. If it is open and holds nothing, the
-// stream does not tell: then it is that of the place. DynamoDB closes a shard long before its first record is dropped.
+// If the shard is at its end and holds nothing any more, or is gone, that is the highest number there can be. If it is open and holds
+// nothing, the stream does not tell: then it is that of the place. DynamoDB closes a shard long before its first record is dropped.
 func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (upTo string, err error) {
 	if from.After == "" && !from.Whole {
 		return "", nil
 	}
 	for expired := true; expired && ctx.Err() == nil; expired = is[*streams.ExpiredIteratorException](err) { // of a process that slept
 		upTo, err = dropped(ctx, calls, streamARN, shard, from)
+	}
+	if err != nil && Classify(err) == VerdictGone {
+		return Highest, nil
 	}
 	return upTo, err
 }

@@ -178,6 +178,8 @@ func (g *Generation) Lost(ctx context.Context, _ string) error {
 // Group reads a group: the row of what it began with is read before the others.
 func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, error) {
 	found, c := lanes.Group{HW: map[string]string{}}, table.NewExpression()
+	var amounts []tally.Amount
+	torn := false
 	in := g.Tables.StateQuery(state.FoldedCondition(c, g.ref(group), g.Number), c) // in the order of the sort keys: the base is first
 	err := g.Tables.QueryPages(ctx, "reading the rows of "+group, in, func(rows []table.Row) error {
 		for _, r := range rows {
@@ -187,11 +189,13 @@ func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, erro
 			} else {
 				found.HW[row.Lane] = row.HW
 			}
-			found.Total = found.Total.Add(row.Amount)
-			found.Total.Beyond = found.Total.Beyond || row.Torn
+			amounts = append(amounts, row.Amount)
+			torn = torn || row.Torn
 		}
 		return nil
 	})
+	found.Total = tally.Sum(amounts...)
+	found.Total.Beyond = found.Total.Beyond || torn
 	return found, err
 }
 

@@ -68,7 +68,9 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 				return nil, err
 			}
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
-			if generation == newest && (lanes.Pad(upTo) > lane.From || b.Stream != "" && b.Stream != c.Stream) {
+			dropped := lanes.Pad(upTo) > lane.From
+			replaced := b.Stream != "" && b.Stream != c.Stream
+			if generation == newest && (dropped || replaced) {
 				lost = append(lost, b)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 var (
@@ -29,17 +30,18 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 	generation := g.Counted.Load()
 	c := table.NewExpression()
 	in := rd.StateQuery(state.FoldedCondition(c, g, generation), c)
+	amounts := []tally.Amount{t.Amount}
+	torn := false
 	err := rd.QueryPages(ctx, "reading the rows of "+g.Group, in, func(rows []table.Row) error {
 		for _, r := range rows {
 			row := state.ReadFolded(r)
-			t.Amount = t.Add(row.Amount)
-			if row.Torn {
-				t.Beyond = true
-			}
+			amounts = append(amounts, row.Amount)
+			torn = torn || row.Torn
 		}
 		return nil
 	})
-	if t.Beyond {
+	t.Amount = tally.Sum(amounts...)
+	if t.Beyond = t.Beyond || torn; t.Beyond {
 		t.Err = plan.Overflow("the sum").Parked
 	}
 	t.Operations += generation << stamp.GenerationShift

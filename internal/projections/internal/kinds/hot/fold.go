@@ -71,10 +71,14 @@ func fold(ctx context.Context, h *host.Host, j job) error {
 	doing := "adding to " + j.group.Group
 	for entries := j.entries; len(entries) > 0; {
 		first, last := entries[0].Position, entries[len(entries)-1].Position
-		c := table.NewExpression()
-		update, condition := state.Fold(c, j.group, sumOf(entries), first, last)
-		err := send(ctx, h, doing, j, update, condition, c)
-		if table.Refusal(err) != "" { // no number holds the sum: the row says so, and so does the display, until rows are counted anew
+		sum, c := sumOf(entries), table.NewExpression()
+		update, condition := state.Fold(c, j.group, sum, first, last)
+		var err error
+		if !sum.Beyond {
+			err = send(ctx, h, doing, j, update, condition, c)
+		}
+		// If no number holds the sum, the row says so, and so does the display, until rows are counted anew.
+		if sum.Beyond || table.Refusal(err) != "" {
 			c := table.NewExpression()
 			update, condition := state.RefuseFold(c, j.group, first, last)
 			err = send(ctx, h, doing, j, update, condition, c)
@@ -96,11 +100,12 @@ func send(ctx context.Context, h *host.Host, doing string, j job, update, condit
 	return err
 }
 
-func sumOf(entries []Entry) (sum tally.Amount) {
-	for _, e := range entries {
-		sum = sum.Add(e.Difference)
+func sumOf(entries []Entry) tally.Amount {
+	all := make([]tally.Amount, len(entries))
+	for i, e := range entries {
+		all[i] = e.Difference
 	}
-	return sum
+	return tally.Sum(all...)
 }
 
 // updateParking parks items that rules cannot read, and clears what is parked of those that they can.

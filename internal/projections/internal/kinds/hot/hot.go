@@ -124,14 +124,29 @@ func (f *Form) Replays() string {
 // Amounts implements rules.Folder: the amounts of all elements of a list that name one group are added up.
 func (f *Form) Amounts(m *rules.Match, img change.Image) (map[string]tally.Amount, error) {
 	var all map[string]tally.Amount
+	var terms map[string][]tally.Amount
 	err := f.ForEach(m, img, func(_ string, c rules.Contribution) {
+		amount := tally.Amount{Value: c.Amount, Members: 1}
 		if all == nil {
-			all = map[string]tally.Amount{}
+			all = map[string]tally.Amount{c.Group: amount}
+			return
 		}
-		all[c.Group] = all[c.Group].Add(tally.Amount{Value: c.Amount, Members: 1})
+		if first, more := all[c.Group]; more && len(terms[c.Group]) == 0 {
+			if terms == nil {
+				terms = map[string][]tally.Amount{}
+			}
+			terms[c.Group] = []tally.Amount{first, amount}
+		} else if more {
+			terms[c.Group] = append(terms[c.Group], amount)
+		} else {
+			all[c.Group] = amount
+		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	for group, of := range terms {
+		all[group] = tally.Sum(of...)
 	}
 	return all, nil
 }

@@ -94,10 +94,7 @@ func (k *kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, writ
 		if g.Binding != b {
 			continue
 		}
-		var sum tally.Amount
-		for _, e := range fold.Entries {
-			sum = sum.Add(e.Difference)
-		}
+		sum := sumOf(fold.Entries)
 		tell(fmt.Sprintf("changes %s by %s", g.Group, sum.Value), "add that to the row of the record's lane; "+groups.RollUpText(b, g.Group))
 	}
 	k.Family.Explain(pl, b, tell)
