@@ -52,10 +52,15 @@ func (c *Crew) FinishReplay(r Replay) error {
 	for range c.Company {
 		c.Start()
 	}
-	w := c.resume(&replaying{Replay: r})
-	err := c.until(w.over)
-	c.KillAll()
-	return errors.Join(err, w.err)
+	for {
+		w := c.resume(&replaying{Replay: r})
+		err := c.until(w.over)
+		if err == nil && errors.Is(w.err, projections.ErrEpochMoved) {
+			continue // rules are counted anew: the operator starts it again
+		}
+		c.KillAll()
+		return errors.Join(err, w.err)
+	}
 }
 
 // idleReplays are those that no worker works on.
