@@ -179,6 +179,11 @@ type Worked struct {
 // for other workers that hold all tasks that are left. A task that fails holds up no other one. The error says which failed; the next
 // call tries them again.
 func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
+	if e.Folds() { // a process that no record reaches must learn that rules are to be counted anew
+		if err := e.registry.Under(ctx, func() error { return nil }); err != nil {
+			return did, err
+		}
+	}
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for turn := e.suffix; ; turn++ { // not every worker at the same task

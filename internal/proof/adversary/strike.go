@@ -162,7 +162,12 @@ func (c *Crew) carryOut(call *Call) {
 func (c *Crew) isPoll(call *Call) bool {
 	text := call.String()
 	return isStreamCall(call.Op) || strings.Contains(text, c.World.LeaseTable) || strings.HasSuffix(text, " pk = tasks") ||
-		renewal.MatchString(text)
+		renewal.MatchString(text) || c.looks(call, text)
+}
+
+// looks reports whether a worker without a record to apply looks whether rules are to be counted anew.
+func (c *Crew) looks(call *Call, text string) bool {
+	return call.Worker.engine != nil && call.Worker.engine.Folds() && text == "GetItem "+c.World.StateTable+"(registry/table)"
 }
 
 // renewal is a call with which a worker holds a task. Taking and saving one changes more.
