@@ -204,6 +204,8 @@ func (h *History) drawRecounts(r *rand.Rand) {
 	if r.IntN(4) == 0 {
 		h.Faults = h.Faults.Less(adversary.Losing) // a place to which a checkpoint is set back must be in the stream still
 		befalls(adversary.SetBack, 1+r.IntN(4))
+		befalls(adversary.RolledOver, r.IntN(3))
+		befalls(adversary.Recounted, r.IntN(2))
 	} else if r.IntN(16) == 0 {
 		h.Faults |= adversary.Losing
 		befalls(adversary.Replaced, 1)

@@ -44,7 +44,7 @@ type schedule struct {
 // and none while all are in force.
 func schedules() []schedule {
 	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
-		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules())
+		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules(), hotSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
@@ -98,13 +98,18 @@ func holds(expression string, skip int) adversary.Strike {
 }
 
 // guardNames are all guards.
-func guardNames(t *testing.T) (names []string) {
+func guardNames(t *testing.T) []string { return guardsIn(t, "") }
+
+// guardsIn are the guards of a patch file; "": of all.
+func guardsIn(t *testing.T, file string) (names []string) {
 	guards, err := mutants.All()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range guards {
-		names = append(names, g.Name)
+		if file == "" || g.File == file {
+			names = append(names, g.Name)
+		}
 	}
 	return names
 }

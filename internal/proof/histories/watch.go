@@ -187,9 +187,23 @@ func (l *life) judgeStamp(w *adversary.Worker, r *rules.Rule, id string, m *rule
 	if asked && written.Context != l.contextOf(key, within) {
 		l.problem("%s writes %s on %s, which does not ask for it: %s", w, r.Name, key, told(after))
 	}
+	if r.Folds() {
+		l.judgeGeneration(w, r, id, key, written)
+	}
 	shown := after.Lookup(r.Writes[0])
 	if !r.HasParent() && !shown.Equal(before.Lookup(r.Writes[0])) && shown.Kind() != change.KindAbsent && !l.isLive(id) {
 		l.problem("%s shows %s on %s before it is seeded", w, r.Name, key)
+	}
+}
+
+// generationShift is how many bits of a count are of operations; the generation stands above them.
+const generationShift = 44
+
+// judgeGeneration says whether a worker shows a generation that is not counted yet (promise 10).
+func (l *life) judgeGeneration(w *adversary.Worker, r *rules.Rule, id string, key change.Key, written oracle.Stamp) {
+	counted, _ := strconv.ParseInt(l.row("registry", "rule/"+id).Lookup("counted").Text(), 10, 64)
+	if generation := written.Count() >> generationShift; generation > counted {
+		l.problem("%s shows generation %d of %s on %s before it is counted", w, generation, r.Name, key)
 	}
 }
 

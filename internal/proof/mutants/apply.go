@@ -23,7 +23,7 @@ func Apply(root string, guards []Guard) (map[string]string, error) {
 			if !ok {
 				text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(h.path)))
 				if err != nil {
-					wrong = append(wrong, fmt.Errorf("guard %s in %s: %w", g.Name, g.file, err))
+					wrong = append(wrong, fmt.Errorf("guard %s in %s: %w", g.Name, g.File, err))
 					continue
 				}
 				source = string(text)
@@ -32,7 +32,7 @@ func Apply(root string, guards []Guard) (map[string]string, error) {
 			found, err := h.edits(source)
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("the guarded code of %s in %s has changed: adapt internal/proof/mutants/%s: %w", g.Name, h.path,
-					g.file, err))
+					g.File, err))
 				continue
 			}
 			for _, e := range found {

@@ -11,7 +11,7 @@ import (
 type Guard struct {
 	Name     string
 	Protects string // one sentence
-	file     string // the patch file that holds it
+	File     string // the patch file that holds it
 	hunks    []hunk
 }
 
@@ -48,9 +48,9 @@ func All() ([]Guard, error) {
 		}
 		for _, g := range guards {
 			if first, ok := fileOf[g.Name]; ok {
-				return nil, fmt.Errorf("guard %s stands in %s and in %s", g.Name, first, g.file)
+				return nil, fmt.Errorf("guard %s stands in %s and in %s", g.Name, first, g.File)
 			}
-			fileOf[g.Name] = g.file
+			fileOf[g.Name] = g.File
 		}
 		all = append(all, guards...)
 	}
@@ -72,7 +72,7 @@ func parse(name, text string) ([]Guard, error) {
 		}
 	}
 	for i := range guards {
-		guards[i].file = name
+		guards[i].File = name
 		if err := guards[i].check(); err != nil {
 			return nil, fmt.Errorf("%s: guard %s: %w", name, guards[i].Name, err)
 		}

@@ -1,0 +1,79 @@
+package histories
+
+import (
+	"fmt"
+
+	"github.com/dynamill/dynamill/internal/proof/adversary"
+)
+
+// likesRules count likes by stream position.
+const likesRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Like: { key: { pk: "LIKE#${likeId}", sk: "LIKE" } }
+  Post: { key: { pk: "POST#${postId}", sk: "INFO" } }
+rules:
+  likes: { sum: weight, of: Like, as: Post.likes, by: postId, hot: true }
+`
+
+// likes puts likes of a post, one after the other.
+func likes(from, to int) (steps []Step) {
+	for n := from; n <= to; n++ {
+		steps = append(steps, puts(fmt.Sprintf("pk=LIKE#%d, sk=LIKE, postId=a, weight=#%d", n, n)))
+	}
+	return steps
+}
+
+// after is a step after so many calls.
+func after(turns int, s Step) Step {
+	s.Turns = turns
+	return s
+}
+
+// liked puts a post, and so many likes of it; then other steps follow.
+func liked(n int, more ...Step) []Step {
+	return append(append([]Step{puts("pk=POST#a, sk=INFO")}, likes(1, n)...), more...)
+}
+
+// theCount finds the call with which a count says how far it has read. The first one is that of the empty table.
+const theCount = `^PutItem app-dynamill \{pk=counted/`
+
+// hotSchedules are those for the guards of rules that count by stream position.
+func hotSchedules() []schedule {
+	next := func(turns, n int) Step { return after(turns, likes(n, n)[0]) }
+	befall := func(turns int, f adversary.Fault) Step { return after(turns, befalls(f)) }
+	return []schedule{{
+		guard: "FoldShown", name: "a worker crashes between a row and the display", rules: likesRules, steps: liked(1),
+		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill\(fold/`, 0, adversary.CrashedAfter)},
+	}, {
+		guard: "GenerationShown", name: "a like comes while a count is under way", rules: likesRules,
+		steps:   liked(2, befalls(adversary.Recounted), next(Struck, 3), befalls(adversary.Woke)),
+		strikes: []adversary.Strike{holds(theCount, 1)},
+	}, {
+		guard: "GenerationStamp", name: "a new generation has fewer operations", rules: likesRules,
+		steps:   liked(3, befalls(adversary.Recounted), next(Struck, 4), befalls(adversary.Woke), next(Rest, 5)),
+		strikes: []adversary.Strike{holds(theCount, 1)},
+	}, {
+		guard: "GenerationLoss", name: "the stream drops a like that nobody has read", rules: likesRules,
+		steps: liked(1, next(0, 2), befall(0, adversary.Skipped), next(0, 3)),
+	}, {
+		guard: "GenerationStream", name: "the stream is replaced, and with it goes a like that nobody has read", rules: likesRules,
+		steps: liked(1, next(0, 2), befall(0, adversary.Replaced)),
+	}, {
+		guard: "CountParks", name: "a like that cannot be read is older than the stream", rules: likesRules, old: 2,
+		steps: []Step{puts("pk=POST#a, sk=INFO"), puts("pk=LIKE#1, sk=LIKE, postId=a, weight=much")},
+	}, {
+		guard: "CountLeasesFirst", name: "a like is applied between the scan and the look at the leases", rules: likesRules,
+		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befalls(adversary.Woke)),
+		strikes: []adversary.Strike{holds(`^GetItem app-dynamill\(registry/rule/`, 1)},
+	}, {
+		guard: "CountFrom", name: "leases are deleted while a count is under way", rules: likesRules,
+		steps:   liked(1, befalls(adversary.Recounted), befall(Struck, adversary.Rewound)),
+		strikes: []adversary.Strike{at(theCount, 1, adversary.CrashedBefore)},
+	}, {
+		guard: "CountEvicts", name: "an owner sleeps before its checkpoint while rules are counted anew", rules: likesRules, workers: 2,
+		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(60, adversary.Woke)),
+		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill-leases\(shardId.* checkpoint = 9`, 2, adversary.Froze)},
+	}}
+}
