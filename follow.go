@@ -205,7 +205,7 @@ func (f *follower) processor(p streamreader.Processor) streamreader.Processor {
 // openShard has the engine know the shard of the records that follow.
 func (f *follower) openShard(ctx context.Context, c streamreader.Claim) (streamreader.Processor, error) {
 	s, err := f.engine.OpenShard(ctx, projections.ShardClaim{
-		Stream: f.streamARN, Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
+		Stream: f.streamARN, Shard: c.Shard, Parent: c.Parent, Orphan: c.Orphan, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
 	})
 	if err != nil {
 		return nil, err

@@ -31,11 +31,36 @@ func (c *count) begin(ctx context.Context) error {
 	if err := c.reader.list(ctx); err != nil {
 		return err
 	}
+	starts, err := c.starts(ctx, rows, begun)
+	if err != nil {
+		return err
+	}
+	opened, err := c.openShards(ctx, starts)
+	if err != nil {
+		return err
+	}
+	for i, row := range opened {
+		if s := c.reader.shards[row.Shard]; s != nil && s.finished {
+			continue // nothing is behind its end
+		}
+		if c.Purpose == Seed && !begun && row.From > starts[i].From {
+			return errAgain{"the lease of shard " + row.Shard + " was set back while the count began"}
+		}
+	}
+	if c.Purpose == Seed {
+		if err := c.Generation.MarkBegun(ctx, c.StreamARN); err != nil {
+			return err
+		}
+	}
+	return c.findLost(ctx, opened)
+}
+
+// starts are where the generation begins in each shard, by the leases: parents first. It also says from where on the count reads each.
+func (c *count) starts(ctx context.Context, rows []leases.Lease, begun bool) (starts []lanes.Start, err error) {
 	byID := map[string]leases.Lease{}
 	for _, l := range rows {
 		byID[l.Shard] = l
 	}
-	var starts []lanes.Start
 	for _, s := range c.reader.order {
 		l, leased := byID[s.info.ID]
 		if !leased {
@@ -44,9 +69,11 @@ func (c *count) begin(ctx context.Context) error {
 		s.whole = l.Whole
 		start := lanes.Start{Shard: s.info.ID, From: s.claim(l)}
 		if start.From == "" && c.Purpose == Seed && !begun { // nobody has read the shard: what the stream has dropped is no loss
-			if start.From, err = c.dropped(ctx, s); err != nil {
-				return err
+			upTo, err := c.dropped(ctx, s)
+			if err != nil {
+				return nil, err
 			}
+			start.From = upTo
 		}
 		if _, there := byID[s.info.Parent]; there {
 			start.Parent = s.info.Parent
@@ -61,21 +88,7 @@ func (c *count) begin(ctx context.Context) error {
 			starts = append(starts, lanes.Start{Shard: l.Shard, From: lanes.Pad(streamapi.Highest)})
 		}
 	}
-	opened, err := c.openShards(ctx, starts)
-	if err != nil {
-		return err
-	}
-	for i, row := range opened {
-		if c.Purpose == Seed && !begun && row.From > starts[i].From {
-			return errAgain{"the lease of shard " + row.Shard + " was set back while the count began"}
-		}
-	}
-	if c.Purpose == Seed {
-		if err := c.Generation.MarkBegun(ctx, c.StreamARN); err != nil {
-			return err
-		}
-	}
-	return c.findLost(ctx, opened)
+	return starts, nil
 }
 
 // rows reads the leases. A seeding count takes them from their owners: an owner that does not know the generation cannot save a checkpoint

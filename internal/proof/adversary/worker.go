@@ -110,7 +110,7 @@ func (w *Worker) follow(ctx context.Context, world World, crew *Crew, drain bool
 	if engine.Folds() {
 		reading.OpenShard = func(ctx context.Context, c streamreader.Claim) (streamreader.Processor, error) {
 			s, err := engine.OpenShard(ctx, projections.ShardClaim{
-				Stream: world.StreamARN, Shard: c.Shard, Parent: c.Parent, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
+				Stream: world.StreamARN, Shard: c.Shard, Parent: c.Parent, Orphan: c.Orphan, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
 			})
 			return &delivery{engine: engine, to: s, shard: c.Shard, crew: crew, w: w}, err
 		}

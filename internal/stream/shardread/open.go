@@ -18,6 +18,7 @@ type Process func(ctx context.Context, records []change.Record) (done int, err e
 type Claim struct {
 	Shard      string
 	Parent     string // "" if the shard has none, or its row is gone
+	Orphan     bool   // the stream had dropped the parent when the shard was first listed
 	Label      string // of the stream
 	Checkpoint string // sequence number of the last record done; "" if none is
 	// Trimmed returns the sequence number up to which the stream has dropped records behind the checkpoint; "" if it holds all of them.
@@ -57,7 +58,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := Claim{Shard: claimed.Shard, Parent: parent.Shard, Label: s.cfg.Decoder.Label}
+	c := Claim{Shard: claimed.Shard, Parent: parent.Shard, Orphan: claimed.Orphan, Label: s.cfg.Decoder.Label}
 	if claimed.Checkpoint != leases.TrimHorizon {
 		c.Checkpoint = claimed.Checkpoint
 	}

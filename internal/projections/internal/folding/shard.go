@@ -37,14 +37,15 @@ type Claim struct {
 	Stream     string // its ARN
 	Shard      string
 	Parent     string // "" if the shard has none any more
+	Orphan     bool   // the stream had dropped the parent when the shard was first listed
 	Checkpoint string // sequence number of the last record done; "" if none is
 	// Trimmed returns the sequence number up to which the stream has dropped records behind the checkpoint; "" if it holds all of them.
 	Trimmed func(ctx context.Context) (upTo string, err error)
 }
 
 // Open returns the lanes of a shard for each generation that is displayed, or is to be. It makes the rows that are missing. If the
-// stream has dropped records of a generation, or is another one than that of the generation, a new one begins, and it returns
-// registry.ErrEpochMoved.
+// stream has dropped records of a generation, or may have, or is another one than that of the generation, a new one begins, and it
+// returns registry.ErrEpochMoved.
 func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 	s := &host.Shard{ID: c.Shard, Lanes: map[*plan.Binding][]host.Lane{}}
 	folding := f.Rules()
@@ -63,6 +64,10 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 			if generation == 0 || generation == newest && len(s.Lanes[b]) > 0 && s.Lanes[b][0].Generation == newest {
 				continue
 			}
+			behind, err := f.isBehindGone(ctx, b, generation, c)
+			if err != nil {
+				return nil, err
+			}
 			lane, err := f.Lane(ctx, b, generation, start)
 			if err != nil {
 				return nil, err
@@ -70,7 +75,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
 			dropped := lanes.Pad(upTo) > lane.From
 			replaced := b.Stream != "" && b.Stream != c.Stream
-			if generation == newest && (dropped || replaced) {
+			if generation == newest && (dropped || replaced || behind) {
 				lost = append(lost, b)
 			}
 		}
@@ -79,6 +84,18 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 		return nil, f.Registry.Recount(ctx, lost)
 	}
 	return s, nil
+}
+
+// isBehindGone reports whether a generation that has begun does not know a shard, of which no record is done, behind one that the stream
+// has dropped: nobody knows whether that one's records were applied.
+func (f *Folding) isBehindGone(ctx context.Context, b *plan.Binding, generation int64, c Claim) (bool, error) {
+	if !c.Orphan || c.Checkpoint != "" {
+		return false, nil
+	}
+	lane, rule := state.LaneKey(b, generation, c.Shard), state.RuleKey(b.ID)
+	rows, err := f.Tables.ReadState(ctx, "reading the lane of shard "+c.Shard, []table.Key{lane, rule})
+	_, there := state.ReadLane(rows[lane])
+	return !there && int64(state.ReadRule(rows[rule]).Begun) >= generation, err
 }
 
 // Lane returns the row of a shard in a generation, and makes it if there is none. Once the generation has begun, all that the shard
