@@ -187,6 +187,7 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	mark := lanes.Mark{ID: newID(), Until: end.Add(c.Margin), Read: c.reader.positions()}
+	c.reader.setMark(mark)
 	if c.Purpose == Verify {
 		if c.result.Undecided, err = c.tardy(ctx); err != nil || c.result.Undecided != "" {
 			return c.result, err

@@ -38,6 +38,7 @@ type reader struct {
 	shards map[string]*shard
 	order  []*shard               // parents first
 	lanes  map[string]lanes.Shard // the generation's rows of shards, as last read
+	mark   *lanes.Mark            // how far the count had read when it began to compare; nil before
 }
 
 // shard is how far one shard is read.
@@ -211,6 +212,9 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	before, _ := r.Generation.Amounts(rec.Key, rec.Old) // readers set aside what the rule cannot read
 	after, _ := r.Generation.Amounts(rec.Key, rec.New)
 	if differences := differencesOf(before, after); len(differences) > 0 {
+		if r.isLate(s, position, rec.Created) {
+			return errAgain{"a record of shard " + s.info.ID + " came late: the scan may know it"}
+		}
 		if r.Purpose == Verify {
 			s.late = append(s.late, lateRecord{position, rec.Created})
 		}
@@ -222,6 +226,20 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	defer r.mu.Unlock()
 	s.at = position // only now: a goroutine that finds it must find what the record changes
 	return nil
+}
+
+func (r *reader) setMark(m lanes.Mark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mark = &m
+}
+
+// isLate reports whether a record comes behind what the count had read when it began to compare, and may have been written before the end
+// of the scan. What it changes is then known already, perhaps.
+func (r *reader) isLate(s *shard, position string, created time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mark != nil && position > r.mark.Read[s.info.ID] && !created.After(r.mark.Until)
 }
 
 // positions are how far each shard is read.

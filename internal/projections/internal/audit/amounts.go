@@ -67,6 +67,9 @@ func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img
 		v.Text() > stamp.Behind(context, stamp.VersionOf(a.Epoch, highest)) {
 		return math.MaxInt64
 	}
+	if b.Rule.Folds() { // the operations alone: the generation stands above them
+		return s.Version.Count() & (1<<stamp.GenerationShift - 1)
+	}
 	return s.Version.Count()
 }
 
