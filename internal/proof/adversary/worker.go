@@ -121,8 +121,12 @@ func (w *Worker) follow(ctx context.Context, world World, crew *Crew, drain bool
 	}
 	w.engine = engine
 	if drain {
-		if err := engine.Seed(ctx, nil); err != nil {
-			return fmt.Errorf("seeding: %w", err)
+		reads := reader.Run
+		if !engine.Folds() { // nothing that is seeded waits for the reader
+			reads = func(context.Context) error { return nil }
+		}
+		if err := seedBeside(ctx, engine, reads); err != nil {
+			return err
 		}
 		return drainAll(ctx, engine, reader)
 	}
@@ -137,6 +141,21 @@ func (w *Worker) follow(ctx context.Context, world World, crew *Crew, drain bool
 	if world.FanOutMax > 0 || world.DisplayEvery > 0 || engine.Folds() {
 		group.Go(func() error { return w.workTasks(working, engine) })
 	}
+	return group.Wait()
+}
+
+// seedBeside seeds new rules, and reads the stream until they are seeded.
+func seedBeside(ctx context.Context, engine *projections.Engine, reads func(context.Context) error) error {
+	group, working := errgroup.WithContext(ctx)
+	reading, stop := context.WithCancel(working)
+	group.Go(func() error {
+		defer stop()
+		if err := engine.Seed(working, nil); err != nil {
+			return fmt.Errorf("seeding: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error { return reads(reading) })
 	return group.Wait()
 }
 
