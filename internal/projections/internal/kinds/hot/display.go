@@ -43,6 +43,7 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 	t.Amount = tally.Sum(amounts...)
 	if t.Beyond = t.Beyond || torn; t.Beyond {
 		t.Err = plan.Overflow("the sum").Parked
+		t.Err.Reason += ": once it does, run `dynamill replay --recount " + g.Rule.Name + "`"
 	}
 	t.Operations += generation << stamp.GenerationShift
 	return err
