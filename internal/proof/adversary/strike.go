@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ func (c *Crew) let(call *Call) {
 	c.inflict(call, fault, s)
 }
 
+// latePolls is how many polls find nothing at most where records are late.
+const latePolls = 4
+
 // inflict has a fault strike a call; s is the strike that is meant for it, if there is one.
 func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 	switch fault {
@@ -67,7 +71,7 @@ func (c *Crew) inflict(call *Call, fault Fault, s *Strike) {
 		}
 		c.answer(call, fault, errExpired)
 	case LateRecords:
-		c.waits[iteratorOf(call)] = 1 + c.r.IntN(4)
+		c.waits[iteratorOf(call)] = 1 + c.r.IntN(cmp.Or(c.World.LatePolls, latePolls))
 		c.carryOut(call)
 	case LostReply:
 		err := c.perform(call)

@@ -72,6 +72,8 @@ type World struct {
 	NoneStops                                bool // the lease term is so long that no worker stops because its own clock says so
 	Namesakes                                bool // a worker that starts takes the name of a dead one, and with it the leases
 
+	LatePolls int // how many polls find nothing at most where records are late; 0: a few
+
 	Skews []time.Duration // by which the workers' wall clocks are ahead, in turns; none: all are right
 }
 

@@ -32,6 +32,7 @@ type History struct {
 	LeasesTaken  bool            // an operator clears the leases of workers that crash or sleep
 	Namesakes    bool            // workers come back under the names of those who are gone
 	Company      bool            // in the end the stream is drained beside others that share it
+	LatePolls    int             // how many polls find nothing at most where records are late; 0: a few
 	Skews        []time.Duration // by which the workers' wall clocks are ahead, in turns
 	Old          int             // the first so many steps are older than the stream
 	Again        bool            // in the end everything is delivered once more
@@ -184,8 +185,12 @@ func (h *History) drawHot() *rand.Rand {
 		return nil
 	}
 	h.Faults = h.Faults.Less(adversary.OfFunctions)
+	h.LatePolls = hotLatePolls
 	return r
 }
+
+// hotLatePolls is more than a count waits for records.
+const hotLatePolls = 12
 
 // drawRecounts draws what befalls counts, in a history with rules that count by stream position.
 func (h *History) drawRecounts(r *rand.Rand) {

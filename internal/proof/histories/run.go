@@ -80,7 +80,7 @@ func Run(h *History, trace bool) *Outcome {
 		Table: tableName, StateTable: stateTableName, LeaseTable: leaseTableName, RuleFile: cmp.Or(h.FirstRules, h.Population.File),
 		HealsMax: h.HealsMax, FanOutMax: h.FanOutMax, BatchMin: h.BatchMin, RangesMin: h.RangesMin, DisplayEvery: h.DisplayEvery,
 		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes,
-		Skews: h.Skews,
+		Skews: h.Skews, LatePolls: h.LatePolls,
 	}
 	l.crew.Workers, l.crew.Company = h.Workers, h.company()
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
