@@ -76,7 +76,7 @@ func TestHotRulesAreCountedAnewAfterALongOutage(t *testing.T) {
 				h.write(100, 100*time.Millisecond)
 				h.expect("seeded")
 				stop()
-				h.write(100, 100*time.Millisecond) // nobody reads these
+				h.write(100, 100*time.Millisecond) // no process reads these
 				outage(h)
 				time.Sleep(26 * time.Hour)
 				h.rollAll()
@@ -90,7 +90,7 @@ func TestHotRulesAreCountedAnewAfterALongOutage(t *testing.T) {
 	}
 }
 
-// TestHotRulesAreCountedAnewBehindAnotherStream has the stream disabled and enabled again behind records that nobody has read.
+// TestHotRulesAreCountedAnewBehindAnotherStream has the stream disabled and enabled again behind records that no process has read.
 func TestHotRulesAreCountedAnewBehindAnotherStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTable(t, 62)

@@ -2,7 +2,6 @@ package counting
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 
 	"github.com/dynamill/dynamill/internal/awscall"
@@ -11,8 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
-
-func newID() string { return rand.Text() }
 
 // begin finds out from where on the count reads each shard, and makes the generation's rows of shards if it is to be seeded. The leases are
 // read before the table is.
@@ -68,7 +65,7 @@ func (c *count) starts(ctx context.Context, rows []leases.Lease, begun bool) (st
 		}
 		s.whole = l.Whole
 		start := lanes.Start{Shard: s.info.ID, From: s.claim(l)}
-		if start.From == "" && c.Purpose == Seed && !begun { // nobody has read the shard: what the stream has dropped is no loss
+		if start.From == "" && c.Purpose == Seed && !begun { // the shard was never read: what the stream has dropped is no loss
 			upTo, err := c.dropped(ctx, s)
 			if err != nil {
 				return nil, err

@@ -6,6 +6,7 @@ package counting
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -80,6 +81,7 @@ type Config struct {
 	Logger   *slog.Logger   // default slog.Default()
 	Progress func(Progress) // called by one goroutine at a time
 	TempDir  string         // for what memory does not hold; "": the system's
+	Unique   func() string  // names a count as no other one; default crypto/rand.Text
 
 	Margin time.Duration // see MarginDefault
 	Delay  time.Duration // see DelayDefault
@@ -135,6 +137,9 @@ func (e errAgain) Error() string { return e.why }
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	cfg.Margin, cfg.Delay = cmp.Or(cfg.Margin, MarginDefault), cmp.Or(cfg.Delay, DelayDefault)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Unique == nil {
+		cfg.Unique = rand.Text
+	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(Progress) {}
 	}
@@ -186,7 +191,7 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	if err := c.reader.readOn(ctx); err != nil {
 		return Result{}, err
 	}
-	mark := lanes.Mark{ID: newID(), Until: end.Add(c.Margin), Read: c.reader.positions()}
+	mark := lanes.Mark{ID: c.Unique(), Until: end.Add(c.Margin), Read: c.reader.positions()}
 	c.reader.setMark(mark)
 	if c.Purpose == Verify {
 		if c.result.Undecided, err = c.tardy(ctx); err != nil || c.result.Undecided != "" {

@@ -52,8 +52,8 @@ func (w *Worker) attach(ctx context.Context, world World) (*rules.Set, *projecti
 	return set, engine, err
 }
 
-// counts has rules counted, as `dynamill verify` does, or `dynamill verify --repair`.
-func (w *Worker) counts(ctx context.Context, world World, v *verifying) error {
+// verifiesCounts has rules counted, as `dynamill verify` does, or `dynamill verify --repair`.
+func (w *Worker) verifiesCounts(ctx context.Context, world World, v *verifying) error {
 	set, engine, err := w.attach(ctx, world)
 	if engine == nil {
 		return err

@@ -51,7 +51,7 @@ func (c *Crew) startVerify(v *verifying) *Worker {
 		if v.Summary, err = w.verifies(ctx, world, v); err != nil {
 			return err
 		}
-		return w.counts(ctx, world, v)
+		return w.verifiesCounts(ctx, world, v)
 	})
 	w.verify = v
 	return w

@@ -32,6 +32,7 @@ type Worker struct {
 	ended  chan struct{}
 	err    error // valid once ended is closed
 
+	counts   int           // that it began
 	taskKept chan struct{} // holds a signal when this worker has left a task
 
 	// Changed by the conductor while all workers wait.
@@ -175,6 +176,10 @@ func (w *Worker) counting(world World, set *rules.Set, g *projections.Generation
 	return counting.Config{
 		Generation: g, Purpose: purpose, Streams: w.client, StreamARN: world.StreamARN, PartitionKey: set.Table.PartitionKey,
 		SortKey: set.Table.SortKey, Leases: streamreader.NewLeaseTable(w.client, world.LeaseTable), Logger: slog.New(slog.DiscardHandler),
+		Unique: func() string {
+			w.counts++
+			return fmt.Sprintf("%s-%d", w, w.counts)
+		},
 		Items: func(ctx context.Context, add func(change.Key, change.Image) error) error {
 			return scanned.Each(ctx, func(item change.Item) error { return add(set.Table.KeyOf(item), item) })
 		},

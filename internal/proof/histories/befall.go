@@ -24,21 +24,8 @@ func (l *life) befall(s Step) error {
 		f != adversary.Recounted && f != adversary.SetBack {
 		l.crew.Counts[f]++
 	}
+	l.befallCrew(f)
 	switch f {
-	case adversary.CrashedBefore:
-		l.crew.CrashOne()
-	case adversary.Takeover:
-		l.crew.Start()
-	case adversary.Restart:
-		l.crew.Stop()
-	case adversary.Woke:
-		l.crew.WakeOne()
-	case adversary.HandedOver:
-		l.crew.HandOver()
-	case adversary.Slept:
-		l.crew.Sleep(20 * time.Minute)
-	case adversary.Drained:
-		l.crew.StartDrain()
 	case adversary.Aged:
 		return l.age()
 	case adversary.Split, adversary.RolledOver:
@@ -64,8 +51,6 @@ func (l *life) befall(s Step) error {
 		if !l.Changing {
 			l.crew.World.RuleFile = l.Population.File
 		}
-	case adversary.Verifying:
-		l.crew.StartVerify()
 	case adversary.Replayed:
 		l.startReplay(s)
 	case adversary.RulesChanged:
@@ -73,12 +58,34 @@ func (l *life) befall(s Step) error {
 		l.startReplay(s)
 	case adversary.Recreated:
 		return l.recreate(pick)
+	}
+	return nil
+}
+
+// befallCrew makes happen what concerns the crew alone.
+func (l *life) befallCrew(f adversary.Fault) {
+	switch f {
+	case adversary.CrashedBefore:
+		l.crew.CrashOne()
+	case adversary.Takeover:
+		l.crew.Start()
+	case adversary.Restart:
+		l.crew.Stop()
+	case adversary.Woke:
+		l.crew.WakeOne()
+	case adversary.HandedOver:
+		l.crew.HandOver()
+	case adversary.Slept:
+		l.crew.Sleep(20 * time.Minute)
+	case adversary.Drained:
+		l.crew.StartDrain()
+	case adversary.Verifying:
+		l.crew.StartVerify()
 	case adversary.Recounted:
 		l.crew.Recount()
 	case adversary.SetBack:
 		l.crew.SetBack()
 	}
-	return nil
 }
 
 const (

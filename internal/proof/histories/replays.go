@@ -144,7 +144,7 @@ type registered struct {
 
 // registry reads the registry, unless it is as it was.
 func (l *life) registry() registered {
-	table := l.row("registry", "table")
+	table := l.registryRow("table")
 	seen := fmt.Sprint(table["incarnation"].Text(), table["epoch"].Text(), " ", table["live"].Text())
 	if l.known.ids != nil && seen == l.known.seen {
 		return l.known

@@ -44,7 +44,8 @@ type schedule struct {
 // and none while all are in force.
 func schedules() []schedule {
 	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
-		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules(), hotSchedules())
+		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules(),
+		hotSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.

@@ -201,7 +201,7 @@ const generationShift = 44
 
 // judgeGeneration says whether a worker shows a generation that is not counted yet (promise 10).
 func (l *life) judgeGeneration(w *adversary.Worker, r *rules.Rule, id string, key change.Key, written oracle.Stamp) {
-	counted, _ := strconv.ParseInt(l.row("registry", "rule/"+id).Lookup("counted").Text(), 10, 64)
+	counted, _ := strconv.ParseInt(l.registryRow("rule/"+id).Lookup("counted").Text(), 10, 64)
 	if generation := written.Count() >> generationShift; generation > counted {
 		l.problem("%s shows generation %d of %s on %s before it is counted", w, generation, r.Name, key)
 	}
@@ -274,19 +274,19 @@ func askedOf(r *rules.Rule, m *rules.Match, it change.Item) (string, bool) {
 
 // contextOf is the context of a stamp on an item.
 func (l *life) contextOf(key change.Key, within string) string {
-	incarnation := l.row("registry", "table").Lookup("incarnation")
+	incarnation := l.registryRow("table").Lookup("incarnation")
 	return oracle.ShortDigest(8, incarnation, change.String(key.String()), change.String(within))
 }
 
 func (l *life) isLive(id string) bool {
-	return l.row("registry", "rule/"+id).Lookup("state").Text() == "live"
+	return l.registryRow("rule/"+id).Lookup("state").Text() == "live"
 }
 
-// row reads one item of the state table.
-func (l *life) row(pk, sk string) change.Item {
+// registryRow reads one item of the registry.
+func (l *life) registryRow(sk string) change.Item {
 	out, err := l.crew.Sim.GetItem(context.Background(), &dynamodb.GetItemInput{
 		TableName: aws.String(stateTableName), ConsistentRead: aws.Bool(true),
-		Key: map[string]ddb.AttributeValue{"pk": &ddb.AttributeValueMemberS{Value: pk}, "sk": &ddb.AttributeValueMemberS{Value: sk}},
+		Key: map[string]ddb.AttributeValue{"pk": &ddb.AttributeValueMemberS{Value: "registry"}, "sk": &ddb.AttributeValueMemberS{Value: sk}},
 	})
 	if err != nil {
 		return nil

@@ -21,7 +21,8 @@ type form struct {
 // or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created", "format"}, []string{"live", "leases"}},
-	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"}, []string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted", "stream"}},
+	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"},
+		[]string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted", "stream"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},

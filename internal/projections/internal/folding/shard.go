@@ -87,7 +87,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 }
 
 // isBehindGone reports whether a generation that has begun does not know a shard, of which no record is done, behind one that the stream
-// has dropped: nobody knows whether that one's records were applied.
+// has dropped: whether that one's records were applied, no row tells.
 func (f *Folding) isBehindGone(ctx context.Context, b *plan.Binding, generation int64, c Claim) (bool, error) {
 	if !c.Orphan || c.Checkpoint != "" {
 		return false, nil

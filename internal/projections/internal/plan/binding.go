@@ -22,7 +22,7 @@ type Binding struct {
 
 	// Of a rule that folds records: the newest generation of its rows, and the one that targets display; 0: none.
 	Generation, Counted atomic.Int64
-	Stream              string                       // ARN of that whose records the newest generation adds up; "": not known when the rule was bound
+	Stream              string                       // the newest one's: its ARN; "" if it had not begun when the rule was bound
 	Marks               atomic.Pointer[[]lanes.Mark] // how far the counts of the newest generation have read
 
 	Family Family // of the rule's kind
