@@ -185,7 +185,9 @@ func (h *History) drawHot() *rand.Rand {
 		return nil
 	}
 	h.Faults = h.Faults.Less(adversary.OfFunctions)
-	h.LatePolls = hotLatePolls
+	if h.Seed%2 == 0 {
+		h.LatePolls = hotLatePolls
+	}
 	return r
 }
 

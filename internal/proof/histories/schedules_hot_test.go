@@ -43,6 +43,9 @@ const theCount = `^PutItem app-dynamill \{pk=counted/`
 func hotSchedules() []schedule {
 	next := func(turns, n int) Step { return after(turns, likes(n, n)[0]) }
 	befall := func(turns int, f adversary.Fault) Step { return after(turns, befalls(f)) }
+	// A like is changed in the child of the shard in which it came. The parent is set back, and the count begins.
+	setBack := liked(1, befalls(adversary.RolledOver), puts("pk=LIKE#1, sk=LIKE, postId=a, weight=#5"), befall(Rest, adversary.SetBack),
+		befall(0, adversary.Recounted))
 	return []schedule{{
 		guard: "FoldShown", name: "a worker crashes between a row and the display", rules: likesRules, steps: liked(1),
 		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill\(fold/`, 0, adversary.CrashedAfter)},
@@ -71,6 +74,10 @@ func hotSchedules() []schedule {
 		guard: "CountFrom", name: "leases are deleted while a count is under way", rules: likesRules,
 		steps:   liked(1, befalls(adversary.Recounted), befall(Struck, adversary.Rewound)),
 		strikes: []adversary.Strike{at(theCount, 1, adversary.CrashedBefore)},
+	}, {
+		guard: "CountChildren", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 16,
+	}, {
+		guard: "CountStart", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 16,
 	}, {
 		guard: "CountEvicts", name: "an owner sleeps before its checkpoint while rules are counted anew", rules: likesRules, workers: 2,
 		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(60, adversary.Woke)),
