@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -208,8 +210,8 @@ func (reg *Registry) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for id, row := range known {
-		item := state.ReadRule(row)
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		item := state.ReadRule(known[id])
 		if b := reg.Planner.ByID(id); b != nil && item.State == state.Live {
 			b.Counted.Store(int64(item.Counted))
 			b.Live.Store(true)
