@@ -23,7 +23,8 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 var missedBySeed = map[string]uint64{
 	"LoserHidden": 41, "ShownWhenLive": 10, "SuffixesKept": 28, "ChildUnmoved": 51, "CopyVersion": 46,
 	"ConsistentReads": 12, "UnreadChild": 31, "LedgerPosition": 241, "LedgerExact": 1, "ClaimsUnmoved": 13, "KeyParsed": 19,
-	"UnreadVersion": 72, "BatchJudged": 32, "LateRecord": 2170,
+	"UnreadVersion": 72, "BatchJudged": 32, "FoldFirst": 61, "FoldZero": 38, "GenerationFrom": 165, "LateRecord": 2170, "CountReadsOn": 205,
+	"CountGroups": 117, "CountLate": 1217, "MendAsRead": 215,
 }
 
 // TestEveryGuardIsMissed turns off one guard after the other and looks for a
