@@ -267,14 +267,14 @@ func (reg *Registry) Under(ctx context.Context, do func() error) error {
 	}
 }
 
-// ErrEpochMoved is returned when another process has registered newer rules. The records are not done; the process must stop and be
-// started again with the new rule file.
+// ErrEpochMoved is returned when another process has registered newer rules, or has rules counted anew. The records are not done; the
+// process must stop and be started again with the new rule file.
 var ErrEpochMoved error = epochMovedError{}
 
 type epochMovedError struct{}
 
 func (epochMovedError) Error() string {
-	return "another process has registered newer rules for this table: restart with the current rule file"
+	return "another process has registered newer rules for this table, or has rules counted anew: restart with the current rule file"
 }
 
 // StopReading tells a stream reader that trying again is of no use.
