@@ -21,8 +21,8 @@ func histories(t *testing.T) int { return number(t, "DYNAMILL_SEEDS", historiesM
 // missedBySeed are histories that miss a guard, found by trying seeds in order.
 // They save the search; if one no longer does, the search begins anew.
 var missedBySeed = map[string]uint64{
-	"LoserHidden": 41, "ShownWhenLive": 10, "SuffixesKept": 28, "ChildUnmoved": 51, "CopyVersion": 46,
-	"ConsistentReads": 12, "UnreadChild": 31, "LedgerPosition": 241, "LedgerExact": 1, "ClaimsUnmoved": 13, "KeyParsed": 19,
+	"LoserHidden": 158, "ShownWhenLive": 10, "SuffixesKept": 44, "ChildUnmoved": 51, "CopyVersion": 7,
+	"ConsistentReads": 12, "UnreadChild": 42, "LedgerPosition": 159, "LedgerExact": 1, "ClaimsUnmoved": 1282, "KeyParsed": 5,
 	"UnreadVersion": 72, "BatchJudged": 32, "FoldFirst": 61, "FoldZero": 38, "GenerationFrom": 165, "LateRecord": 2170, "CountReadsOn": 205,
 	"CountGroups": 117, "CountLate": 1217, "MendAsRead": 215,
 }
