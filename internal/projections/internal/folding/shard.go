@@ -68,6 +68,10 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 			if err != nil {
 				return nil, err
 			}
+			if generation == newest && behind { // no row is made, so that this stays to be seen after a crash
+				lost = append(lost, b)
+				break
+			}
 			lane, err := f.Lane(ctx, b, generation, start)
 			if err != nil {
 				return nil, err
@@ -75,7 +79,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
 			dropped := lanes.Pad(upTo) > lane.From
 			replaced := b.Stream != "" && b.Stream != c.Stream
-			if generation == newest && (dropped || replaced || behind) {
+			if generation == newest && (dropped || replaced) {
 				lost = append(lost, b)
 			}
 		}
