@@ -36,13 +36,8 @@ func (c *count) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, row := range opened {
-		if s := c.reader.shards[row.Shard]; s != nil && s.finished {
-			continue // nothing is behind its end
-		}
-		if c.Purpose == Seed && !begun && row.From > starts[i].From {
-			return errAgain{"the lease of shard " + row.Shard + " was set back while the count began"}
-		}
+	if err := c.checkLeases(ctx, rows); err != nil {
+		return err
 	}
 	if c.Purpose == Seed {
 		if err := c.Generation.MarkBegun(ctx, c.StreamARN); err != nil {
@@ -97,6 +92,37 @@ func (c *count) rows(ctx context.Context) ([]leases.Lease, error) {
 		}
 		return c.Leases.Load(ctx)
 	})
+}
+
+// checkLeases has the count start again if a lease was set back or deleted since it was read. A worker adds what is between the start of a
+// generation's row and the checkpoint before it saves the checkpoint. Of one that was set back before the row was there, it has yet to
+// add it, and this count, which reads what follows the checkpoint as it was, would not take it off.
+func (c *count) checkLeases(ctx context.Context, before []leases.Lease) error {
+	rows, err := awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) { return c.Leases.Load(ctx) })
+	if err != nil {
+		return fmt.Errorf("reading the leases again: %w", err)
+	}
+	now := map[string]leases.Lease{}
+	for _, l := range rows {
+		now[l.Shard] = l
+	}
+	for _, l := range before {
+		if c.reader.shards[l.Shard] != nil && done(now[l.Shard]) < done(l) {
+			return errAgain{"the lease of shard " + l.Shard + " was set back while the count began"}
+		}
+	}
+	return nil
+}
+
+// done is the padded position up to which a shard's readers are done, by its lease.
+func done(l leases.Lease) string {
+	switch {
+	case l.Finished():
+		return lanes.Pad(streamapi.Highest)
+	case l.Checkpoint == leases.TrimHorizon:
+		return ""
+	}
+	return lanes.Pad(l.Checkpoint)
 }
 
 // openShards returns the generation's rows of shards; one that has none gets it only from a seeding count.

@@ -58,14 +58,14 @@ type lateRecord struct {
 }
 
 // claim takes the place of a lease. It returns the position up to which the shard's readers are done: padded.
-func (s *shard) claim(l leases.Lease) (done string) {
+func (s *shard) claim(l leases.Lease) (upTo string) {
 	switch {
 	case l.Finished() && s.info.End == "": // the list is older than the lease: where the shard ends shows when it is read
-		return lanes.Pad(streamapi.Highest)
+		return done(l)
 	case l.Finished():
 		s.finished, s.start = true, lanes.Pad(s.info.End)
-	case l.Checkpoint != leases.TrimHorizon:
-		s.start = lanes.Pad(l.Checkpoint)
+	default:
+		s.start = done(l)
 	}
 	s.at = max(s.at, s.start)
 	return s.start

@@ -68,19 +68,31 @@ func hotSchedules() []schedule {
 		steps: []Step{puts("pk=POST#a, sk=INFO"), puts("pk=LIKE#1, sk=LIKE, postId=a, weight=much")},
 	}, {
 		guard: "CountLeasesFirst", name: "a like is applied between the scan and the look at the leases", rules: likesRules,
-		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befalls(adversary.Woke)),
+		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befalls(adversary.Woke), next(100, 3)),
 		strikes: []adversary.Strike{holds(`^GetItem app-dynamill\(registry/rule/`, 1)},
+	}, {
+		guard: "CountLeasesAgain", name: "a checkpoint is set back while a count begins, and what follows it is added when the count is over",
+		rules: likesRules, workers: 2, seed: 32,
+		steps: liked(2, befalls(adversary.Recounted), befall(Struck, adversary.SetBack), befall(Struck, adversary.Woke),
+			befall(60, adversary.Woke)),
+		strikes: []adversary.Strike{
+			holds(`^BatchGetItem app-dynamill\(lane/FI/2`, 0), at(`^UpdateItem app-dynamill\(fold/FI/2`, 0, adversary.Froze),
+		},
+	}, {
+		guard: "CountLate", name: "a worker adds a like before the count that is under way can read it", rules: likesRules, seed: 4,
+		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(20, adversary.Woke), next(100, 3)),
+		strikes: []adversary.Strike{holds(`^Scan app after`, 2), at(`^GetRecords`, 79, adversary.LateRecords)},
 	}, {
 		guard: "CountFrom", name: "leases are deleted while a count is under way", rules: likesRules,
 		steps:   liked(1, befalls(adversary.Recounted), befall(Struck, adversary.Rewound)),
 		strikes: []adversary.Strike{at(theCount, 1, adversary.CrashedBefore)},
 	}, {
-		guard: "CountChildren", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 16,
+		guard: "CountChildren", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 21,
 	}, {
-		guard: "CountStart", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 16,
+		guard: "CountStart", name: "a shard is set back whose child is read", rules: likesRules, steps: setBack, seed: 21,
 	}, {
 		guard: "CountEvicts", name: "an owner sleeps before its checkpoint while rules are counted anew", rules: likesRules, workers: 2,
-		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(60, adversary.Woke)),
+		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(110, adversary.Woke)),
 		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill-leases\(shardId.* checkpoint = 9`, 2, adversary.Froze)},
 	}}
 }
