@@ -24,7 +24,7 @@ func (l *life) newChronicle() *oracle.Chronicle {
 			sets = append(sets, set)
 		}
 	}
-	return oracle.NewChronicle([2]change.Kind{l.Population.PartitionKind, l.Population.SortKind}, append(sets, l.formerSets()...)...)
+	return oracle.NewChronicle([2]change.Kind{l.Population.PartitionKind, l.Population.SortKind}, append(sets, l.former...)...)
 }
 
 // changed tells the chronicle of a change of the table.

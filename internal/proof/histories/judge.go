@@ -56,7 +56,7 @@ func (l *life) compare(present, state []change.Item, except ...oracle.Exception)
 	for _, it := range l.app.base {
 		base = append(base, it)
 	}
-	for _, d := range oracle.Foreign(set, l.named(base), named, l.formerSets()...) {
+	for _, d := range oracle.Foreign(set, l.named(base), named, l.former...) {
 		l.problem("foreign: %v", d)
 	}
 }

@@ -189,12 +189,11 @@ func (l *life) named(items []change.Item) []change.Item {
 	return all
 }
 
-// formerSets are the rules that were in force once.
-func (l *life) formerSets() []*rules.Set {
+// loadFormer loads the rules that are in force before others.
+func (l *life) loadFormer() (sets []*rules.Set) {
 	if !l.Changing {
 		return nil
 	}
-	var sets []*rules.Set
 	for _, file := range append([]string{l.FirstRules}, l.changedTo()...) {
 		set, err := rules.Load("former rules", []byte(file), projections.Kinds)
 		if err == nil {
@@ -292,7 +291,7 @@ func (l *life) repair() error {
 // derivedNames are the attributes that some rule of the history, of any time, writes.
 func (l *life) derivedNames() map[string]bool {
 	names := map[string]bool{}
-	for _, set := range append(l.formerSets(), l.Population.Set) {
+	for _, set := range append(slices.Clone(l.former), l.Population.Set) {
 		for _, r := range set.Rules {
 			for _, name := range r.Writes {
 				names[name] = true

@@ -18,6 +18,7 @@ import (
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
@@ -66,6 +67,7 @@ type life struct {
 	exports   [][]change.Key
 	single    bool       // what was done last is a deletion by itself: of what a former rule left
 	known     registered // the registry as it was read last
+	former    []*rules.Set
 	chronicle *oracle.Chronicle
 	outcome   *Outcome
 }
@@ -74,6 +76,7 @@ type life struct {
 // trace it writes down everything that happens.
 func Run(h *History, trace bool) *Outcome {
 	l := &life{History: h, outcome: &Outcome{Steps: len(h.Steps)}, opponents: map[change.Key]opponent{}, early: map[change.Key]string{}}
+	l.former = l.loadFormer()
 	l.chronicle = l.newChronicle()
 	l.crew = adversary.NewCrew(h.Seed, dynamosim.Options{Shards: h.Shards, ScatterCollections: h.Scatter, Changed: l.changed}, h.Faults)
 	l.crew.World = adversary.World{

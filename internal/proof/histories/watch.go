@@ -132,7 +132,7 @@ func (l *life) isDerived(key change.Key) bool {
 	derived := func(set *rules.Set) bool {
 		return slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.Derives() && r.Target.HasKey(key) })
 	}
-	return derived(l.Population.Set) || slices.ContainsFunc(l.formerSets(), derived)
+	return derived(l.Population.Set) || slices.ContainsFunc(l.former, derived)
 }
 
 // occupies reports whether an item with a mirror item's key is of another entity.

@@ -204,9 +204,10 @@ func (sh *Shape) Meanings() (partition, sort string) {
 	return sh.meaning(&sh.Partition), sh.meaning(&sh.Sort)
 }
 
+var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
+
 func (sh *Shape) meaning(t *Template) string {
 	var b strings.Builder
-	braces := strings.NewReplacer("{", `\{`, "}", `\}`)
 	for _, p := range t.parts {
 		switch {
 		case p.slot == literalPart:
