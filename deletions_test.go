@@ -73,28 +73,28 @@ func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 		}
 		p := start(0)
 		settled(t, p)
-		if there := len(keysIn(t, cfg)); there != children+100+3 {
+		if there := itemsIn(t, cfg); there != children+100+3 {
 			t.Fatalf("%d items before anything was deleted", there)
 		}
 		removePost("p")
 		for kills := 1; kills <= 3; kills++ {
-			for len(keysIn(t, cfg)) > children*(5-kills)/5+100 {
+			for itemsIn(t, cfg) > children*(5-kills)/5+100 {
 				time.Sleep(100 * time.Millisecond)
 			}
 			p.kill()
-			if left := len(keysIn(t, cfg)) - 102; left <= 0 {
+			if left := itemsIn(t, cfg) - 102; left <= 0 {
 				t.Fatalf("kill %d came when nothing was left to delete", kills)
 			}
 			p = start(kills)
 		}
 		settled(t, p)
-		if there := keysIn(t, cfg); len(there) != 102 {
-			t.Errorf("%d items are left, want the 102 that belong elsewhere: %v", len(there), there[:min(3, len(there))])
+		if there := itemsIn(t, cfg); there != 102 {
+			t.Errorf("%d items are left, want the 102 that belong elsewhere", there)
 		}
 		write("POST#p", "COMMENT#late", "")
 		write("USER#late", "LIKE#p", "p")
 		settled(t, p)
-		if there := len(keysIn(t, cfg)); there != 102 {
+		if there := itemsIn(t, cfg); there != 102 {
 			t.Errorf("%d items after two were written late, want 102", there)
 		}
 
@@ -103,7 +103,7 @@ func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 		write("POST#q", "METADATA", "")
 		p = start(4)
 		settled(t, p)
-		if there := len(keysIn(t, cfg)); there != 102 {
+		if there := itemsIn(t, cfg); there != 102 {
 			t.Errorf("%d items after a post was made again, want 102", there)
 		}
 		p.stop()
@@ -131,18 +131,16 @@ func settled(t *testing.T, p *killable) {
 	}
 }
 
-// keysIn are the keys of all items of the table.
-func keysIn(t *testing.T, cfg aws.Config) (keys []string) {
+// itemsIn is how many items the table has.
+func itemsIn(t *testing.T, cfg aws.Config) (items int) {
 	t.Helper()
-	in := &dynamodb.ScanInput{TableName: aws.String("app"), ProjectionExpression: aws.String("pk, sk"), ConsistentRead: aws.Bool(true)}
+	in := &dynamodb.ScanInput{TableName: aws.String("app"), Select: types.SelectCount, ConsistentRead: aws.Bool(true)}
 	for pages := dynamodb.NewScanPaginator(dynamodb.NewFromConfig(cfg), in); pages.HasMorePages(); {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, it := range page.Items {
-			keys = append(keys, it["pk"].(*types.AttributeValueMemberS).Value+"/"+it["sk"].(*types.AttributeValueMemberS).Value)
-		}
+		items += int(page.Count)
 	}
-	return keys
+	return items
 }

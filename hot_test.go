@@ -184,15 +184,23 @@ func (h *hotTable) want() map[string]string {
 	return all
 }
 
-// shown is what each post shows.
+// shown is what each post shows. Posts are numbered from 0 on.
 func (h *hotTable) shown() map[string]string {
 	all := map[string]string{}
-	for _, it := range h.items("app") {
-		if post, ok := strings.CutPrefix(it["pk"].Text(), "POST#"); ok {
-			all[post] = it["likes"].Text() + " " + it["weight"].Text()
+	for i := 0; ; i++ {
+		post := fmt.Sprint(i)
+		key := change.Item{"pk": change.String("POST#" + post), "sk": change.String("METADATA")}
+		out, err := h.sim.GetItem(h.Context(), &dynamodb.GetItemInput{TableName: new("app"), Key: attributes.ItemToTable(key),
+			ConsistentRead: new(true)})
+		if err != nil {
+			h.Fatal(err)
 		}
+		if out.Item == nil {
+			return all
+		}
+		it := attributes.ItemFromTable(out.Item)
+		all[post] = it["likes"].Text() + " " + it["weight"].Text()
 	}
-	return all
 }
 
 func (h *hotTable) items(table string) (all []change.Item) {

@@ -234,7 +234,7 @@ func (s *Sim) scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 		return in.TotalSegments == nil || c.hash%uint64(*in.TotalSegments) == uint64(aws.ToInt32(in.Segment))
 	}
 	p.stale = s.stale("Scan", in.ConsistentRead)
-	from := 0
+	order := t.inOrder()
 	var start *key
 	if in.ExclusiveStartKey != nil {
 		k, err := t.startKey(in.ExclusiveStartKey)
@@ -245,10 +245,10 @@ func (s *Sim) scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 			return nil,
 				invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment.")
 		}
-		start, from = &k, t.position(s.hash(k.partition.text), k.partition.text)
+		start, order = &k, t.from(s.hash(k.partition.text), k.partition.text)
 	}
 collections:
-	for _, c := range t.order[from:] {
+	for _, c := range order {
 		if !inSegment(c) {
 			continue
 		}

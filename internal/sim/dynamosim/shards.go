@@ -115,7 +115,7 @@ func (s *Sim) ExpireItems() int {
 			continue
 		}
 		var expired []*row
-		for _, c := range t.order {
+		for _, c := range t.inOrder() {
 			for _, r := range c.rows {
 				if s.expired(r.item[t.ttlAttribute]) {
 					expired = append(expired, r)

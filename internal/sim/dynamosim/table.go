@@ -3,7 +3,6 @@ package dynamosim
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -27,7 +26,9 @@ type table struct {
 
 	collections map[string]*collection
 	deleted     map[string]values.Item // what was deleted last under each key, if Options.Stale is given
-	order       []*collection          // by hash, then partition key: the order of scans
+	sorted      []*collection          // in the order of scans; inOrder brings it up to date
+	added       []*collection          // are not among the sorted yet
+	emptied     bool                   // some of the sorted or added have no item left
 }
 
 // index is the key of a secondary index.
@@ -110,7 +111,7 @@ func (s *Sim) store(t *table, k key, item values.Item) {
 		}
 		c = &collection{hash: s.hash(k.partition.text), id: k.partition.text}
 		t.collections[c.id] = c
-		t.order = slices.Insert(t.order, t.position(c.hash, c.id), c)
+		t.added = append(t.added, c)
 	}
 	i, found := c.find(k.sort)
 	switch {
@@ -127,8 +128,7 @@ func (s *Sim) store(t *table, k key, item values.Item) {
 		delete(t.deleted, k.id())
 	}
 	if len(c.rows) == 0 {
-		at := t.position(c.hash, c.id)
-		t.order = slices.Delete(t.order, at, at+1)
+		t.emptied = true
 		delete(t.collections, c.id)
 	}
 }
@@ -160,12 +160,39 @@ func (t *table) see(k key, stale bool) *row {
 	return nil
 }
 
-// position returns where in the order a collection is, or would be.
-func (t *table) position(hash uint64, id string) int {
-	return sort.Search(len(t.order), func(i int) bool {
-		c := t.order[i]
-		return cmp.Or(cmp.Compare(c.hash, hash), strings.Compare(c.id, id)) >= 0
-	})
+// inOrder returns the collections by hash, then partition key. Its cost is in proportion to the table if collections came or went
+// since the last call, so that a table may be filled without a search for each place.
+func (t *table) inOrder() []*collection {
+	if t.emptied {
+		t.sorted, t.added = slices.DeleteFunc(t.sorted, (*collection).empty), slices.DeleteFunc(t.added, (*collection).empty)
+		t.emptied = false
+	}
+	slices.SortFunc(t.added, (*collection).compare)
+	at := len(t.sorted) // up to here, the sorted are not yet where they belong
+	t.sorted = append(t.sorted, t.added...)
+	for free := len(t.sorted); len(t.added) > 0; free-- {
+		last := t.added[len(t.added)-1]
+		if at > 0 && t.sorted[at-1].compare(last) > 0 {
+			at--
+			t.sorted[free-1] = t.sorted[at]
+		} else {
+			t.sorted[free-1], t.added = last, t.added[:len(t.added)-1]
+		}
+	}
+	return t.sorted
+}
+
+func (c *collection) compare(d *collection) int {
+	return cmp.Or(cmp.Compare(c.hash, d.hash), strings.Compare(c.id, d.id))
+}
+
+func (c *collection) empty() bool { return len(c.rows) == 0 }
+
+// from returns the collections that a scan reads if it begins with this partition key.
+func (t *table) from(hash uint64, id string) []*collection {
+	order := t.inOrder()
+	at, _ := slices.BinarySearchFunc(order, &collection{hash: hash, id: id}, (*collection).compare)
+	return order[at:]
 }
 
 // keyOf returns the item's key attributes alone.
@@ -180,7 +207,7 @@ func (t *table) keyOf(item values.Item) values.Item {
 func (t *table) isKey(name string) bool { return name == t.partition.name || name == t.sort.name }
 
 func (t *table) count() (items, bytes int64) {
-	for _, c := range t.order {
+	for _, c := range t.inOrder() {
 		for _, r := range c.rows {
 			items++
 			bytes += int64(r.size)
