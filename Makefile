@@ -46,7 +46,7 @@ export RULES
 
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
-gotest_flags := -vet=off -p 4 -parallel 6 -timeout 25m
+gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
 # These take longest, so they begin first: none of them is left over when all others have ended.
 longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest
 test_packages = $(if $(filter ./...,$(PACKAGES)),$(longest)) $(PACKAGES)

@@ -67,8 +67,11 @@ func (s *Schema) KeyOf(item Row) change.Key {
 // CanExist reports whether the table can hold an item under a key. DynamoDB refuses a read by an invalid one.
 func (s *Schema) CanExist(k change.Key) bool {
 	good := func(text string, kind change.Kind, bytesMax int) bool {
-		_, err := decimal.Parse(text)
-		return text != "" && len(text) <= bytesMax && utf8.ValidString(text) && (kind != change.KindNumber || err == nil)
+		if kind == change.KindNumber {
+			_, err := decimal.Parse(text)
+			return err == nil
+		}
+		return text != "" && len(text) <= bytesMax && utf8.ValidString(text)
 	}
 	return good(k.Partition, s.PartitionKind, PartitionBytesMax) && (s.SortKey == "" || good(k.Sort, s.SortKind, SortBytesMax))
 }
@@ -79,10 +82,11 @@ func (s *Schema) NormalizeKey(k change.Key) (change.Key, bool) {
 		return change.Key{}, false
 	}
 	form := func(text string, kind change.Kind) string {
-		if n, err := decimal.Parse(text); err == nil && kind == change.KindNumber {
-			return n.String()
+		if kind != change.KindNumber {
+			return text
 		}
-		return text
+		n, _ := decimal.Parse(text) // it can exist
+		return n.String()
 	}
 	return change.Key{Partition: form(k.Partition, s.PartitionKind), Sort: form(k.Sort, s.SortKind)}, true
 }
