@@ -112,12 +112,10 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 }
 
 func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
-	p, rec, pl := socialPlanner(t), irrelevantRecord(t), &plan.Changes{}
+	p := socialPlanner(t)
 	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"),
 		former(t, "comment-count", "Post.commentCount", "Post.comments"))
-	if allocs := testing.AllocsPerRun(1000, func() { p.Classify(pl, &rec, 0) }); allocs > irrelevantAllocsMax || pl.Relevant != 0 {
-		t.Errorf("%.0f allocations, want at most %d; relevant %d times", allocs, irrelevantAllocsMax, pl.Relevant)
-	}
+	expectIrrelevant(t, p)
 }
 
 func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
