@@ -7,6 +7,7 @@ package values
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,31 +56,27 @@ func TypeOf(av types.AttributeValue) string {
 	return ""
 }
 
-// Clone copies an item deeply; nil for nil.
+// Clone copies an item as CloneValue copies values; nil for nil.
 func Clone(item Item) Item {
-	if item == nil {
-		return nil
-	}
-	copied := make(Item, len(item))
+	copied := maps.Clone(item)
 	for name, av := range item {
-		copied[name] = CloneValue(av)
+		switch av.(type) {
+		case *types.AttributeValueMemberS, *types.AttributeValueMemberN: // most values
+		default:
+			copied[name] = CloneValue(av)
+		}
 	}
 	return copied
 }
 
-// CloneValue copies a value deeply.
+// CloneValue copies a value deeply. Texts, numbers, booleans and NULL are shared: the simulator and its callers replace such a value, they
+// do not change it.
 func CloneValue(av types.AttributeValue) types.AttributeValue {
 	switch v := av.(type) {
-	case *types.AttributeValueMemberS:
-		return &types.AttributeValueMemberS{Value: v.Value}
-	case *types.AttributeValueMemberN:
-		return &types.AttributeValueMemberN{Value: v.Value}
+	case *types.AttributeValueMemberS, *types.AttributeValueMemberN, *types.AttributeValueMemberBOOL, *types.AttributeValueMemberNULL:
+		return v
 	case *types.AttributeValueMemberB:
 		return &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}
-	case *types.AttributeValueMemberBOOL:
-		return &types.AttributeValueMemberBOOL{Value: v.Value}
-	case *types.AttributeValueMemberNULL:
-		return &types.AttributeValueMemberNULL{Value: v.Value}
 	case *types.AttributeValueMemberSS:
 		return &types.AttributeValueMemberSS{Value: slices.Clone(v.Value)}
 	case *types.AttributeValueMemberNS:
