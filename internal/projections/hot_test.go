@@ -300,6 +300,38 @@ func TestLostRecordsBeginANewGeneration(t *testing.T) {
 	}
 }
 
+// TestAShardBehindAForgottenOneBeginsANewGenerationThoughAWorkerCrashes has a worker find a shard whose parent the stream has dropped, and
+// crash behind some writes. The next worker must see the loss, of both rules, as the first one did.
+func TestAShardBehindAForgottenOneBeginsANewGenerationThoughAWorkerCrashes(t *testing.T) {
+	for done := range 4 {
+		w := newWorld(t, hotRule)
+		e := w.counting()
+		claim := ShardClaim{Shard: "child", Orphan: true, Trimmed: whole}
+		writes, f := 0, &faulty{Client: w.sim}
+		f.around = func(op string, pass func() error) error {
+			if strings.Contains(op, "Get") || op == "DescribeTable" || op == "Query" || op == "Scan" {
+				return pass()
+			}
+			if writes++; writes > done {
+				return errCrash
+			}
+			return pass()
+		}
+		if _, err := w.engine(f).OpenShard(w.ctx, claim); err == nil {
+			t.Fatal("whether the records of the shard's parent were applied, no row tells, and the shard is opened")
+		} else if errors.Is(err, errCrash) {
+			if _, err := e.OpenShard(w.ctx, claim); !errors.Is(err, ErrEpochMoved) {
+				t.Errorf("behind a worker that crashed behind %d writes: %v", done, err)
+			}
+		}
+		for i, g := range w.counting().Generations() {
+			if g.Number <= e.Generations()[i].Number {
+				t.Errorf("behind a worker that crashed behind %d writes, rule %s is in its former generation", done, g.Rule())
+			}
+		}
+	}
+}
+
 // TestSumThatNoNumberHoldsParksItsTarget has two likes of the greatest weight: the stream goes on, and other groups are right.
 func TestSumThatNoNumberHoldsParksItsTarget(t *testing.T) {
 	w := newWorld(t, hotRule)
