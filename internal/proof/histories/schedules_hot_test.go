@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
@@ -66,6 +67,10 @@ func hotSchedules() []schedule {
 	}, {
 		guard: "CountParks", name: "a like that cannot be read is older than the stream", rules: likesRules, old: 2,
 		steps: []Step{puts("pk=POST#a, sk=INFO"), puts("pk=LIKE#1, sk=LIKE, postId=a, weight=much")},
+	}, {
+		guard: "FoldLocates", name: "a post that likes find by its slug is older than the stream",
+		rules: strings.Replace(strings.Replace(likesRules, `"INFO" } }`, `"INFO" }, unique: slug }`, 1), "by: postId", "by: { slug: target }", 1),
+		old:   2, steps: []Step{puts("pk=POST#a, sk=INFO, slug=s"), puts("pk=LIKE#1, sk=LIKE, target=s, weight=#1")},
 	}, {
 		guard: "CountLeasesFirst", name: "a like is applied between the scan and the look at the leases", rules: likesRules,
 		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befalls(adversary.Woke), next(100, 3)),

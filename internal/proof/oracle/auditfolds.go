@@ -93,6 +93,9 @@ func (a *audit) generation(id string) int64 {
 			a.differs(id, key, name, newest, is)
 		}
 	}
+	if row := a.rows[key]; row["locator"].Text() != "" && row["located"].Text() == "" {
+		a.differs(id, key, "located", count(1), row["located"])
+	}
 	return n
 }
 

@@ -22,7 +22,7 @@ type form struct {
 var rowForms = []form{
 	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created", "format"}, []string{"live", "leases"}},
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"},
-		[]string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted", "stream"}},
+		[]string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted", "stream", "located"}},
 	{"registry", "file/", []string{"text"}, nil},
 	{"registry", "seeding", []string{"incarnation", "epoch", "level", "phase", "items", "changes"}, []string{"last"}},
 	{"i/", "e", []string{"a"}, []string{"e", "item", "rederived", "due", "ttl"}},

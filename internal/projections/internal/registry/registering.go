@@ -69,6 +69,7 @@ func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
 	b.Generation.Store(int64(item.Generation))
 	b.Counted.Store(int64(item.Counted))
+	b.Located.Store(item.Located)
 	if item.Begun == item.Generation {
 		b.Stream = item.Stream
 	}
@@ -122,10 +123,12 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	for _, b := range formers {
 		located[b.Locator] = true
 	}
-	locators := map[string]string{} // of entities that are found by rules in force, or by new ones before
+	locators, made := map[string]string{}, map[string]bool{} // of entities that are found by rules in force, or by new ones before
 	for _, r := range set.Rules {
 		if item, ok := known[m.IDs[r]]; ok && r.ByUnique {
-			locators[r.Pointed().Name] = cmp.Or(item.Locator, r.Pointed().Name)
+			entity := r.Pointed().Name
+			locators[entity] = cmp.Or(item.Locator, entity)
+			made[entity] = made[entity] || item.Located || item.State == state.Live
 		}
 	}
 	var writes []ddb.TransactWriteItem
@@ -142,7 +145,7 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 			if locators[entity] == "" {
 				locators[entity] = FreeName(entity, located)
 			}
-			row.Locator = locators[entity]
+			row.Locator, row.Located = locators[entity], r.Folds() && made[entity]
 		}
 		id := FreeID(r.Name, taken)
 		writes = append(writes, reg.tables.PutPart(row.Row(id), "attribute_not_exists(pk)", table.NewExpression()))

@@ -217,6 +217,7 @@ func (reg *Registry) check(ctx context.Context) error {
 			b.Live.Store(true)
 		}
 		if b := reg.Planner.ByID(id); b != nil {
+			b.Located.Store(item.Located)
 			if err := reg.readMarks(ctx, b); err != nil {
 				return err
 			}

@@ -106,10 +106,14 @@ func (s *Seeding) waits(level int, phase state.Phase) bool {
 	return slices.ContainsFunc(s.Planner.InForce, func(b *plan.Binding) bool { return b.Rule.Level == level && WaitsFor(b, phase) })
 }
 
-// WaitsFor reports whether a rule waits for the pass of a phase, derive or count.
+// WaitsFor reports whether a rule waits for the pass of a phase, derive or count. Of a rule that folds records, the pass derives the
+// locators of its targets only.
 func WaitsFor(b *plan.Binding, phase state.Phase) bool {
-	if b.Rule.Folds() {
-		return phase == state.PhaseCount && IsUncounted(b)
+	switch {
+	case phase == state.PhaseCount:
+		return IsUncounted(b)
+	case b.Rule.Folds():
+		return phase == state.PhaseDerive && b.Rule.ByUnique && !b.Live.Load() && !b.Located.Load()
 	}
 	return phase == state.PhaseDerive && !b.Live.Load()
 }
@@ -225,15 +229,19 @@ func (s *Seeding) turns(ctx context.Context, doing string, from, through, to sta
 // goLive turns the cursor to showing and marks a level's rules live, at once. A worker reads the registry behind its records: either it
 // finds the rules live and rolls up, or the scan that follows sees what it applied.
 func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
-	show := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}
-	if !s.showsAnything(show) {
-		show = state.Cursor{}
-	}
+	show, alive := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}, false
 	var rows []ddb.TransactWriteItem
 	for _, b := range s.Planner.InForce {
-		if b.Rule.Level == cursor.Level && WaitsFor(b, cursor.Phase) {
-			rows = append(rows, s.Registry.LiveWrite(b))
+		switch {
+		case b.Rule.Level != cursor.Level || !WaitsFor(b, cursor.Phase):
+		case cursor.Phase == state.PhaseDerive && b.Rule.Folds():
+			rows = append(rows, s.Registry.RuleWrite(b.ID, state.LocatedAttribute, table.Number(1)))
+		default:
+			rows, alive = append(rows, s.Registry.LiveWrite(b)), true
 		}
+	}
+	if !alive || !s.showsAnything(show) {
+		show = state.Cursor{}
 	}
 	through := show
 	if through.Phase == state.PhaseShow { // a worker that shows meanwhile what is live by then must not end what shows the rest

@@ -110,6 +110,7 @@ type Rule struct {
 	// has looked at all shards; and the one that is displayed. 0: none. Stream is the one whose shards that count has looked at: its ARN.
 	Generation, Begun, Counted int
 	Stream                     string
+	Located                    bool // of such a rule that finds its targets by a locator: those of items that were there before are made
 }
 
 // InForce reports whether a registered rule is in force.
@@ -121,6 +122,7 @@ const (
 	BegunAttribute      = "begun"
 	CountedAttribute    = "counted"
 	StreamAttribute     = "stream"
+	LocatedAttribute    = "located"
 )
 
 // ReadRule reads a registered rule.
@@ -131,6 +133,7 @@ func ReadRule(r table.Row) Rule {
 		WriteShardsMax: int(table.NumberOf(r["writeShardsMax"])), Cleaned: r["cleaned"] != nil,
 		Generation: int(table.NumberOf(r[GenerationAttribute])), Begun: int(table.NumberOf(r[BegunAttribute])),
 		Counted: int(table.NumberOf(r[CountedAttribute])), Stream: table.TextOf(r[StreamAttribute]),
+		Located: r[LocatedAttribute] != nil,
 	}
 }
 
@@ -144,6 +147,9 @@ func (r Rule) Row(id string) table.Row {
 	}
 	if r.Generation > 0 {
 		row[GenerationAttribute] = table.Number(int64(r.Generation))
+	}
+	if r.Located {
+		row[LocatedAttribute] = table.Number(1)
 	}
 	if r.Locator != "" {
 		row["locator"] = table.Text(r.Locator)
