@@ -33,13 +33,17 @@ func (f *follower) readUntil(ctx, over context.Context) error {
 	return f.readBesideTasks(reading, f.reader.Run)
 }
 
-// drainAll reads the stream to its end, until no task was left meanwhile that would add to it.
+// drainAll reads the stream to its end, until no task was left before or meanwhile that would add to it: another process may have ended
+// one just before this one looks again.
 func (f *follower) drainAll(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil { // a reader that begins anew forgets how far it came
 			return context.Cause(ctx)
 		}
 		found := f.engine.TasksFound()
+		if err := f.engine.LookForTasks(ctx); err != nil {
+			return err
+		}
 		if err := f.readBesideTasks(ctx, f.reader.Drain); err != nil {
 			return err
 		}

@@ -98,7 +98,8 @@ func awaitsSeeding(t state.Task) bool {
 	return !t.Parent.Former && r.ByUnique && r.Deletes() && !t.Parent.Live.Load()
 }
 
-// TasksFound rises whenever WorkTasks finds a task: if it stays the same during a call, no worker has written to a child meanwhile.
+// TasksFound rises whenever WorkTasks or LookForTasks finds a task: if it stays the same during a call, no worker has written to a child
+// meanwhile.
 func (e *Engine) TasksFound() int64 { return e.tasksFound.Load() }
 
 // rollUpDue does a roll-up that was put off, or drops one for which no rule in force asks.
@@ -172,6 +173,15 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 type Worked struct {
 	Pieces  int // of tasks, and roll-ups that were put off
 	Waiting int // tasks that are left until their rule is seeded
+}
+
+// LookForTasks raises TasksFound if a task is left, be it another worker's.
+func (e *Engine) LookForTasks(ctx context.Context) error {
+	all, rollups, err := e.readTasks(ctx)
+	if len(all)+len(rollups) > 0 {
+		e.tasksFound.Add(1)
+	}
+	return err
 }
 
 // WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did.

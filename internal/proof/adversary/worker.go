@@ -186,10 +186,13 @@ func (w *Worker) counting(world World, set *rules.Set, g *projections.Generation
 	}
 }
 
-// drainAll reads the stream to its end, until no task is left that would add to it.
+// drainAll reads the stream to its end, until no task was left before or meanwhile that would add to it.
 func drainAll(ctx context.Context, engine *projections.Engine, reader *streamreader.Reader) error {
 	for {
 		found := engine.TasksFound()
+		if err := engine.LookForTasks(ctx); err != nil {
+			return err
+		}
 		if err := reader.Drain(ctx); err != nil {
 			return err
 		}
