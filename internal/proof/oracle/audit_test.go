@@ -132,7 +132,7 @@ func TestTheEnginesOwnStateIsRight(t *testing.T) {
 	for name, d := range designs {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				for seed := range uint64(16) {
+				for seed := range uint64(40) {
 					w := newWorld(t, d.rules)
 					r := rand.New(rand.NewPCG(seed, 1))
 					for range 6 {
