@@ -1,10 +1,10 @@
-package rules
+package rules_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 func TestBackslashKeepsACharacter(t *testing.T) {
@@ -20,17 +20,13 @@ func TestBackslashKeepsACharacter(t *testing.T) {
 		{"{", "{"},
 		{"a}b", "a}b"},
 	} {
-		sh := templates.Shape{}
-		var err *templates.Fault
-		if sh.Partition, err = sh.Parse(tt.template, templates.AsIs); err != nil {
-			t.Errorf("%q: %s", tt.template, err.Message)
-			continue
+		s := loadText(t, fmt.Sprintf("version: 1\ntable: { keys: [PK] }\nentities: { E: { key: { PK: '%s' } }, F: { key: { PK: 'F${f}' } } }\n"+
+			"rules: { r: { mirror: F, as: E, attributes: [x] } }\n", tt.template))
+		key, _, err := s.Rules[0].TargetKey(identify(t, s, "F1", "", nil), nil)
+		if err != nil || key.Partition != tt.key {
+			t.Errorf("%q renders as %q, %v, want %q", tt.template, key.Partition, err, tt.key)
 		}
-		e := &Entity{Name: "E", shape: sh}
-		m := Match{Entity: e}
-		if got := m.Key().Partition; got != tt.key {
-			t.Errorf("%q renders as %q, want %q", tt.template, got, tt.key)
-		}
+		e := s.Rules[0].Target
 		if !e.HasKey(change.Key{Partition: tt.key}) {
 			t.Errorf("%q does not match %q", tt.template, tt.key)
 		}

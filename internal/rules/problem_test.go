@@ -1,8 +1,10 @@
-package rules
+package rules_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 func TestCaretStandsBelowWhatIsShown(t *testing.T) {
@@ -17,7 +19,7 @@ func TestCaretStandsBelowWhatIsShown(t *testing.T) {
 		{"cafe\u0301: x", 8, 1, "cafe\u0301: x\n      ^"},
 		{"a", 3, 1, "a\n ^"},
 	} {
-		p := Problem{File: "f\n.yaml", Line: 1, Column: c.column, Length: c.length, Source: c.source, Code: "rule.x", Message: "m\x1b\n",
+		p := rules.Problem{File: "f\n.yaml", Line: 1, Column: c.column, Length: c.length, Source: c.source, Code: "rule.x", Message: "m\x1b\n",
 			Hint: "h\n"}
 		lines := strings.Split(p.String(), "\n")
 		if len(lines) != 5 || !strings.HasPrefix(lines[0], `f\n.yaml:1:`) || !strings.HasSuffix(lines[0], `m\x1b\n`) ||
