@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
 	"github.com/dynamill/dynamill/internal/tally"
 )
@@ -181,6 +184,66 @@ func TestOneChildInheritsTheLane(t *testing.T) {
 	for id, lanes := range want {
 		if lane[id] != lanes {
 			t.Errorf("%s has the lanes %s, want %s", id, lane[id], lanes)
+		}
+	}
+}
+
+// paged has queries find one item a page. after is told how many pages were read.
+type paged struct {
+	table.Client
+	pages int
+	after func(pages int)
+}
+
+func (p *paged) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if p.after == nil {
+		return p.Client.Query(ctx, in, o...)
+	}
+	one := *in
+	one.Limit = new(int32(1))
+	out, err := p.Client.Query(ctx, &one, o...)
+	p.pages++
+	p.after(p.pages)
+	return out, err
+}
+
+// TestACountThatSeesAShardSeesItsParent has a shard and its child opened while a count reads the rows of shards, between two pages. A count
+// that knew the child's lane but not that the parent's records are added to it, too, would take these off once more.
+func TestACountThatSeesAShardSeesItsParent(t *testing.T) {
+	for meanwhile := 1; ; meanwhile++ {
+		w := newWorld(t, hotRule)
+		client, known := &paged{Client: w.sim}, []*Generation{}
+		e, err := Open(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(t, w.file),
+			Count: func(ctx context.Context, g *Generation, report func(int64)) error {
+				known = append(known, g)
+				return w.plainCount(ctx, g, report)
+			}})
+		if err == nil {
+			err = e.Seed(w.ctx, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.open(e, "1", "")
+		w.open(e, "3", "")
+		client.after = func(pages int) {
+			if pages == meanwhile {
+				client.after = nil
+				w.open(e, "2", "1")
+				w.open(e, "4", "2")
+				client.after = func(int) {}
+			}
+		}
+		rows, err := known[0].Shards(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, parent := rows["2"]
+		if _, child := rows["4"]; child && !parent {
+			t.Errorf("after %d pages, shards 2 and 4 come: the count sees only 4", meanwhile)
+		}
+		if client.pages < meanwhile {
+			return
 		}
 	}
 }

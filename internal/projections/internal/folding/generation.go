@@ -2,6 +2,7 @@ package folding
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -71,8 +72,21 @@ func (g *Generation) OpenShards(ctx context.Context, starts []lanes.Start) ([]la
 	return all, nil
 }
 
-// Shards returns the rows of the generation's shards, by their ids.
+// Shards returns the rows of the generation's shards, by their ids. A shard that is among them inherits its lane from one that is, too:
+// its parent's row was there before its own. A query may pass the parent's place before the row is there, and then find the child's, so
+// the rows are read until two looks find the same ones.
 func (g *Generation) Shards(ctx context.Context) (map[string]lanes.Shard, error) {
+	var before map[string]lanes.Shard
+	for {
+		now, err := g.look(ctx)
+		if err != nil || before != nil && maps.Equal(now, before) {
+			return now, err
+		}
+		before = now
+	}
+}
+
+func (g *Generation) look(ctx context.Context) (map[string]lanes.Shard, error) {
 	c, all := table.NewExpression(), map[string]lanes.Shard{}
 	in := g.Tables.StateQuery(state.LanesCondition(c, g.Binding, g.Number), c)
 	err := g.Tables.QueryPages(ctx, "reading the lanes of "+g.Rule(), in, func(rows []table.Row) error {
