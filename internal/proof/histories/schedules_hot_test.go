@@ -118,7 +118,7 @@ func hotSchedules() []schedule {
 		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(40, adversary.Aged), next(0, 3), befall(40, adversary.Woke)),
 		strikes: []adversary.Strike{holds(`^Query app-dynamill pk = lane/FI/2`, 0)},
 	}, {
-		guard: "CountLanes", name: "a count reads the rows of shards in pages while shards are opened", rules: likesRules, shards: 2, steps: paged,
+		guard: "CountLanes", name: "shards are opened while a count reads their rows in pages", rules: likesRules, shards: 2, steps: paged,
 		strikes: []adversary.Strike{
 			holds(`^Scan app after`, 2), holds(twoLanes, 0),
 			at(lanes, 0, adversary.Unprocessed), at(lanes, 0, adversary.Unprocessed), at(lanes, 0, adversary.Unprocessed), holds(lanes, 0),
