@@ -75,8 +75,8 @@ for_benchmarks := %/internal/sim/simserver
 without_race := $(one_goroutine) $(without_detector) $(for_benchmarks)
 
 .PHONY: build
-build: ## build bin/dynamill
-	go build -trimpath -o bin/dynamill ./cmd/dynamill
+build: ## build bin/dynamill, which needs no library of the system
+	CGO_ENABLED=0 go build -trimpath -o bin/dynamill ./cmd/dynamill
 
 .PHONY: lambda
 lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml packs that rule file, too
