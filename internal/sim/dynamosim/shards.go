@@ -2,6 +2,7 @@ package dynamosim
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -108,7 +109,8 @@ func (s *Sim) ExpireItems() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetOld()
-	n := 0
+	n, now := 0, s.options.Now()
+	earliest, latest := unixSeconds(now.Add(-expiredMax)), unixSeconds(now)
 	for _, name := range sortedNames(s.tables) {
 		t := s.tables[name]
 		if t.ttlAttribute == "" {
@@ -117,7 +119,7 @@ func (s *Sim) ExpireItems() int {
 		var expired []*row
 		for _, c := range t.inOrder() {
 			for _, r := range c.rows {
-				if s.expired(r.item[t.ttlAttribute]) {
+				if at, ok := r.item[t.ttlAttribute].(*types.AttributeValueMemberN); ok && isBetween(makeKeyValue(at), earliest, latest) {
 					expired = append(expired, r)
 				}
 			}
@@ -133,15 +135,9 @@ func (s *Sim) ExpireItems() int {
 	return n
 }
 
-// expired takes the time to live attribute: seconds since 1970, as a number.
-func (s *Sim) expired(av types.AttributeValue) bool {
-	n, ok := av.(*types.AttributeValueMemberN)
-	if !ok {
-		return false
-	}
-	at, now := makeKeyValue(n), s.options.Now()
-	seconds := func(t time.Time) keyValue {
-		return makeKeyValue(&types.AttributeValueMemberN{Value: fmt.Sprint(t.Unix())})
-	}
-	return at.compare(seconds(now)) < 0 && at.compare(seconds(now.Add(-expiredMax))) > 0
+// unixSeconds is a time as an item's time to live attribute has it: seconds since 1970, as a number.
+func unixSeconds(t time.Time) keyValue {
+	return makeKeyValue(&types.AttributeValueMemberN{Value: strconv.FormatInt(t.Unix(), 10)})
 }
+
+func isBetween(v, low, high keyValue) bool { return v.compare(low) > 0 && v.compare(high) < 0 }
