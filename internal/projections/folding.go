@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/lanes"
@@ -107,6 +108,9 @@ func (e *Engine) showGroups(ctx context.Context, groups []plan.GroupRef) error {
 	})
 }
 
+// countNoted is how often a count says in the state table how far it is.
+const countNoted = 5 * time.Second
+
 // seedCount has each rule of a level counted that waits for it.
 func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report func(int64)) error {
 	p := e.seeding.PassOf(*cursor)
@@ -114,13 +118,26 @@ func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report fun
 		return needsCount(p.RuleNames(e.planner))
 	}
 	worker := e.background(seeds)
+	var noted time.Time
+	counted := int64(0) // of the rules before this one
 	for _, b := range e.folding.Rules() {
 		if !cursor.IsFor(b.Rule) || !seeding.IsUncounted(b) {
 			continue
 		}
-		if err := e.count(ctx, worker.generation(b), report); err != nil {
+		err := e.count(ctx, worker.generation(b), func(items int64) {
+			cursor.Items = counted + items
+			report(cursor.Items)
+			if now := e.host.Now(); now.Sub(noted) >= countNoted {
+				noted = now
+				if err := e.seeding.Note(ctx, *cursor); err != nil {
+					e.host.Logger.WarnContext(ctx, "status does not show how far a count is", "error", err)
+				}
+			}
+		})
+		if err != nil {
 			return fmt.Errorf("counting rule %s: %w", b.Rule.Name, err)
 		}
+		counted = cursor.Items
 	}
 	return nil
 }

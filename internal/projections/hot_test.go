@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,6 +317,40 @@ func TestFormerValueIsShownUntilTheNewGenerationIsCounted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStatusSaysHowFarACountIs has two rules counted, one after the other.
+func TestStatusSaysHowFarACountIs(t *testing.T) {
+	w := newWorld(t, hotRule)
+	w.put(w.keyItem(likedPost("a")))
+	w.like("1", "a", 1)
+	var seen []int64
+	look := func(report func(int64), items int64) {
+		t.Helper()
+		report(items)
+		found, err := Inspect(w.ctx, w.sim, "app-dynamill")
+		if err != nil || found.Seeding == nil || found.Seeding.Phase != string(state.PhaseCount) {
+			t.Fatalf("seeding is %+v, %v", found.Seeding, err)
+		}
+		seen = append(seen, found.Seeding.Items)
+	}
+	now := time.Now()
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, w.file), Now: func() time.Time { return now },
+		Count: func(ctx context.Context, g *Generation, report func(int64)) error {
+			look(report, 1000)
+			look(report, 2000) // at once
+			now = now.Add(countNoted)
+			look(report, 3000)
+			now = now.Add(countNoted)
+			return w.plainCount(ctx, g, func(int64) {})
+		}})
+	if err == nil {
+		err = e.Seed(w.ctx, nil)
+	}
+	if want := []int64{1000, 1000, 3000, 4000, 4000, 6000}; err != nil || !slices.Equal(seen, want) {
+		t.Fatalf("the count is at %d items, want %d; %v", seen, want, err)
+	}
+	w.expectLikes("a")
 }
 
 // TestLateRecordsBeginANewGeneration has a record come that a count must have known, and one that was surely written after it.

@@ -71,10 +71,8 @@ func seedingLine(s *projections.InspectedSeeding) string {
 	case "sweep":
 		return fmt.Sprintf("taking back what former rules kept in the state table: %s so far", printable.Counted(s.Items, "row"))
 	}
-	if s.Phase == "tally" {
-		return fmt.Sprintf("counting, for rules of %s that count by stream position: the process that counts says how far it is", of)
-	}
-	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing computed values"}[s.Phase]
+	doing := map[string]string{"derive": "deriving what the items ask for", "show": "writing computed values",
+		"tally": "counting the items by stream position"}[s.Phase]
 	return fmt.Sprintf("%s, for rules of %s: %s so far", cmp.Or(doing, printable.Text(s.Phase)), of, printable.Counted(s.Items, "item"))
 }
 

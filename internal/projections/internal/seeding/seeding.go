@@ -190,6 +190,14 @@ func (s *Seeding) store(ctx context.Context, cursor state.Cursor) error {
 	return err
 }
 
+// Note shows those who inspect the state table how far a pass is, unless another process has moved the cursor. The cursor does not move:
+// the pass begins anew with the next process.
+func (s *Seeding) Note(ctx context.Context, cursor state.Cursor) error {
+	c := table.NewExpression()
+	_, err := s.Tables.PutState(ctx, "", "noting how far a pass is", cursor.Note(s.Planner), state.CursorIs(c, cursor), c)
+	return err
+}
+
 // A rule that is not in the file any more is retiring until all that takes its place is live and shown: what it wrote stands. Then it
 // retires, and scans of both tables take back what it wrote. A worker that knows only older rules may still write for it at any
 // time: the record of that very write has it taken back.

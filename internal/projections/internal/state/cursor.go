@@ -85,6 +85,16 @@ func (c Cursor) Row(p *plan.Planner) table.Row {
 	return r
 }
 
+// Note is the cursor as it is stored where nothing moves it.
+func (c Cursor) Note(p *plan.Planner) table.Row {
+	r := c.Row(p)
+	delete(r, "changes")
+	if c.Changes.Kind() != change.KindAbsent {
+		r["changes"] = attributes.ToTable(c.Changes)
+	}
+	return r
+}
+
 // CursorIs is the condition that the stored cursor is as it was read.
 func CursorIs(c *table.Expression, cursor Cursor) string {
 	return table.Whole(c.Same("changes", cursor.Changes))
