@@ -70,9 +70,13 @@ one_goroutine := $(addprefix github.com/dynamill/dynamill/, change rules scripts
 # These run the function's binary, which is built without the detector: what its handler does on several goroutines, the
 # tests of the module's root and of internal/handlers do in their own process.
 without_detector := %/internal/sim/lambdatest %/cmd/dynamill-lambda
+# These start the command hundreds of times, and a process takes long to start with the detector. The test whose processes live long is
+# run with it by itself.
+command := %/cmd/dynamill
+long_lived := ^TestKilledAndFrozen
 # This serves the conformance suite over HTTP, for benchmarks; the engine takes no part.
 for_benchmarks := %/internal/sim/simserver
-without_race := $(one_goroutine) $(without_detector) $(for_benchmarks)
+without_race := $(one_goroutine) $(without_detector) $(command) $(for_benchmarks)
 
 .PHONY: build
 build: ## build bin/dynamill, which needs no library of the system
@@ -92,8 +96,10 @@ test-peers: ## the benchmark beside handlers written by hand, in small and witho
 	$(beside_endpoints) go test -C benchmarks/peers $(TESTFLAGS) ./...
 
 .PHONY: test-long
-test-long: $(gotestsum) $(clients) ## every test once more with the race detector, in smaller worlds; without the packages in which it finds nothing
-	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) $(filter-out $(without_race),$(shell go list $(test_packages)))
+test-long: $(gotestsum) $(clients) ## the tests once more with the race detector, in smaller worlds; without those in which it finds nothing
+	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
+	  $(if $(filter ./...,$(PACKAGES)),$(filter-out $(without_race),$(shell go list $(test_packages))),$(PACKAGES))
+	$(if $(filter ./...,$(PACKAGES)),$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
 
 .PHONY: prove

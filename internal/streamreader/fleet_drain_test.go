@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 func TestDrainBesideOthersWaitsForTheirShards(t *testing.T) {
@@ -79,7 +80,7 @@ func TestDrainBesideOthersWaitsForCausedRecords(t *testing.T) {
 		"shards change hands":          {2, []string{"a"}, 9 * time.Second, 0},
 		"what is done is seldom saved": {2, []string{"a", "b"}, 4 * time.Second, time.Minute},
 	} {
-		for i := range 20 {
+		for i := range worldsize.Of(20, 6) {
 			t.Run(fmt.Sprintf("%s, %d", name, i), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCrew(t, dynamosim.Options{Shards: tt.shards})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // The worker that has read a shard reads its child, so that nothing moves
@@ -32,7 +33,7 @@ func TestRolledOverShardsStayWithTheirWorkers(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				before, balanced := c.moves(), loadsOf(c.owners())
-				const times = 5
+				times := worldsize.Of(5, 2)
 				for range times {
 					c.rollOver(test.between)
 					time.Sleep(time.Minute)
