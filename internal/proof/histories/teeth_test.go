@@ -73,11 +73,14 @@ func missed(t *testing.T, g string) (tried int, h *History, o *Outcome) {
 			return len(o.Problems) > 0
 		}
 		for _, s := range schedules() {
-			for n := 0; s.guard == g && (n == 0 || s.seed > 0 && n < seedsMax); n++ {
-				if try(s.history(t)) {
+			seeds := uint64(1)
+			if s.seed > 0 {
+				seeds = seedsMax
+			}
+			for first, n := s.seed, uint64(0); s.guard == g && n < seeds; n++ {
+				if s.seed = first + n; try(s.history(t)) {
 					return
 				}
-				s.seed++
 			}
 		}
 		if seed, ok := missedBySeed[g]; ok && try(Draw(seed)) {
