@@ -41,6 +41,12 @@ func after(turns int, s Step) Step {
 	return s
 }
 
+// next puts one like after so many calls.
+func next(turns, n int) Step { return after(turns, likes(n, n)[0]) }
+
+// befall makes something happen after so many calls.
+func befall(turns int, f adversary.Fault) Step { return after(turns, befalls(f)) }
+
 // liked puts a post, and so many likes of it; then other steps follow.
 func liked(n int, more ...Step) []Step {
 	return append(append([]Step{puts("pk=POST#a, sk=INFO")}, likes(1, n)...), more...)
@@ -54,8 +60,6 @@ const twoLanes = `^BatchGetItem app-dynamill\(lane/FI/2/[^)]*\), app-dynamill\(l
 
 // hotSchedules are those for the guards of rules that count by stream position.
 func hotSchedules() []schedule {
-	next := func(turns, n int) Step { return after(turns, likes(n, n)[0]) }
-	befall := func(turns int, f adversary.Fault) Step { return after(turns, befalls(f)) }
 	// A like is changed in the child of the shard in which it came. The parent is set back, and the count begins.
 	setBack := liked(1, befalls(adversary.RolledOver), puts("pk=LIKE#1, sk=LIKE, postId=a, weight=#5"), befall(Rest, adversary.SetBack),
 		befall(0, adversary.Recounted))

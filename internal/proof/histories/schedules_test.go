@@ -45,7 +45,7 @@ type schedule struct {
 func schedules() []schedule {
 	return slices.Concat(aggregateSchedules(), derivedSchedules(), copySchedules(), valueSchedules(), ledgerSchedules(), lateSchedules(),
 		leaseSchedules(), replaySchedules(), ownSchedules(), perSchedules(), orderedSchedules(), treeSchedules(), deletionSchedules(),
-		hotSchedules())
+		hotSchedules(), rowSchedules())
 }
 
 // history is the schedule as a history in which nothing else goes wrong.
