@@ -99,6 +99,9 @@ func (s *Sim) streamingTable(name string) (*table, error) {
 	return t, nil
 }
 
+// never is later than the time to live of any item: DynamoDB's numbers are less than 1E126 (developer guide, "Data types").
+var never = makeKeyValue(&types.AttributeValueMemberN{Value: "1E126"})
+
 // expiredMax is how long ago a time to live may have passed for the item to be deleted still (developer guide).
 const expiredMax = 5 * 365 * 24 * time.Hour
 
@@ -113,14 +116,20 @@ func (s *Sim) ExpireItems() int {
 	earliest, latest := unixSeconds(now.Add(-expiredMax)), unixSeconds(now)
 	for _, name := range sortedNames(s.tables) {
 		t := s.tables[name]
-		if t.ttlAttribute == "" {
+		if t.ttlAttribute == "" || latest.compare(t.expiresFrom) <= 0 {
 			continue
 		}
+		t.expiresFrom = never
 		var expired []*row
 		for _, c := range t.inOrder() {
 			for _, r := range c.rows {
-				if at, ok := r.item[t.ttlAttribute].(*types.AttributeValueMemberN); ok && isBetween(makeKeyValue(at), earliest, latest) {
+				at, ok := t.expiry(r.item)
+				switch {
+				case !ok:
+				case isBetween(at, earliest, latest):
 					expired = append(expired, r)
+				case at.compare(latest) >= 0 && at.compare(t.expiresFrom) < 0:
+					t.expiresFrom = at
 				}
 			}
 		}

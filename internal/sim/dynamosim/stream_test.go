@@ -239,6 +239,22 @@ func TestExpiredItemsAreRemovedByTheService(t *testing.T) {
 		aws.ToString(last.UserIdentity.PrincipalId) != "dynamodb.amazonaws.com" {
 		t.Errorf("got %s by %+v", last.EventName, last.UserIdentity)
 	}
+	start := w.now.Unix()
+	for i, c := range []struct {
+		later time.Duration
+		put   types.AttributeValue // the time to live of one more item
+		want  int
+	}{
+		{time.Second, str("none"), 1}, {30 * time.Second, num(start), 1}, {0, num(start + 40), 0}, {30 * time.Second, str("none"), 2},
+	} {
+		w.now = w.now.Add(c.later)
+		late := item{"pk": str("late"), "sk": str(fmt.Sprint(i)), "ttl": c.put}
+		_, err := w.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: late})
+		w.must(err)
+		if n := w.ExpireItems(); n != c.want {
+			t.Errorf("look %d: %d items expired, want %d", i, n, c.want)
+		}
+	}
 }
 
 func TestScatteredCollectionsSpreadOneKeyOverShards(t *testing.T) {

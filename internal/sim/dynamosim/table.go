@@ -21,7 +21,8 @@ type table struct {
 	sort          keyAttribute // name is "" if the table has none
 	indexes       []index
 	ttlAttribute  string
-	stream        *stream // nil if it never had one
+	expiresFrom   keyValue // no item expires earlier, in seconds since 1970; zero: unknown
+	stream        *stream  // nil if it never had one
 	protected     bool
 
 	collections map[string]*collection
@@ -113,6 +114,9 @@ func (s *Sim) store(t *table, k key, item values.Item) {
 		t.collections[c.id] = c
 		t.added = append(t.added, c)
 	}
+	if at, ok := t.expiry(item); ok && at.compare(t.expiresFrom) < 0 {
+		t.expiresFrom = at
+	}
 	i, found := c.find(k.sort)
 	switch {
 	case item == nil && found:
@@ -131,6 +135,18 @@ func (s *Sim) store(t *table, k key, item values.Item) {
 		t.emptied = true
 		delete(t.collections, c.id)
 	}
+}
+
+// expiry is an item's time to live, in seconds since 1970; false if it has none.
+func (t *table) expiry(item values.Item) (keyValue, bool) {
+	if t.ttlAttribute == "" {
+		return keyValue{}, false
+	}
+	at, ok := item[t.ttlAttribute].(*types.AttributeValueMemberN)
+	if !ok {
+		return keyValue{}, false
+	}
+	return makeKeyValue(at), true
 }
 
 // stale decides whether a read sees the past.

@@ -75,7 +75,7 @@ func (s *Sim) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiv
 		case !*spec.Enabled && t.ttlAttribute != *spec.AttributeName:
 			return nil, invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", t.ttlAttribute)
 		case *spec.Enabled:
-			t.ttlAttribute = *spec.AttributeName
+			t.ttlAttribute, t.expiresFrom = *spec.AttributeName, keyValue{}
 		default:
 			t.ttlAttribute = ""
 		}
