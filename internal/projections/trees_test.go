@@ -284,6 +284,33 @@ func TestLargeCycleIsParkedInSteps(t *testing.T) {
 	}
 }
 
+// TestFoldersFromBelowWaitAfterOneWalk puts each folder before the one that it is in, all in one batch.
+func TestFoldersFromBelowWaitAfterOneWalk(t *testing.T) {
+	const n = 60
+	w := newWorld(t, folderRules)
+	w.drain(w.seeded(), 0)
+	for i := range n {
+		w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", i+1), "n"))
+	}
+	w.put(folder(fmt.Sprint("r", n), "", "n"))
+	reads := 0
+	f := &faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		if get, ok := in.(*dynamodb.BatchGetItemInput); ok {
+			reads += len(get.RequestItems["app"].Keys)
+		}
+	}}
+	e := w.engine(f)
+	from, err := e.Process(w.ctx, w.records())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reads > 4*n {
+		t.Errorf("%d folders cost %d reads, want 4 each at most", n, reads)
+	}
+	w.drain(e, from)
+	w.expectNoDrift()
+}
+
 // striking is a client that does something at one of the large transactions: it has the worker crash before or behind it, or only acts.
 type striking struct {
 	*faulty

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,7 @@ type Run struct {
 	Defers   bool                // roll-ups may be put off
 	Pointing []plan.GroupRef     // targets at which items were found to point, beside those of their effects
 	Settled  map[change.Key]bool // items that rules of several families make, and that one of these has brought up to date
+	Found    sync.Map            // what a family has found out while the plan is applied; each has keys of a type of its own
 }
 
 // Settle notes that an item which several families may make is up to date under all of its rules.

@@ -54,37 +54,76 @@ type member struct {
 	item change.Item
 }
 
-// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. long says that it came
-// to no end within so many items. It stops at an item that shows something: if that is in the cycle, a worker is about to take it off,
-// and looks again. near are items that were read already.
-func (w run) walkUp(ctx context.Context, id plan.ItemRule, item change.Item, most int, near map[change.Key]change.Item) (cycle []member,
-	long bool, err error) {
+// end is where a way up ends.
+type end uint8
+
+const (
+	atShown end = iota // at a root, or at an item that shows something, or that waits
+	atStart            // at the item itself: it is in a cycle
+	inCycle            // at an item that was on the way before: the cycle is above
+	nowhere            // it is too long
+)
+
+// walk is one way up from an item.
+type walk struct {
+	plan.ItemRule
+	item change.Item
+	most int                        // items of the way
+	near map[change.Key]change.Item // items that were read already
+	wait func(change.Key) bool      // reports whether an item waits for one above it; nil: none does
+}
+
+// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. It stops at an item that
+// shows something: if that is in the cycle, a worker is about to take it off, and looks again.
+func (w run) walkUp(ctx context.Context, from walk) (way []member, ends end, err error) {
 	seen := map[change.Key]bool{}
-	var chain []member
-	for at := (member{id.Key, item}); len(chain) < most; {
-		l := children.LinkOf(w.Planner, id.Binding, at.key, table.Image(at.item))
-		v := viewOf(w.Planner, id.Binding, at.key, table.Image(at.item))
-		if !l.Refers || len(chain) > 0 && v.known && v.depth != none {
-			return nil, false, nil
+	for at := (member{from.Key, from.item}); len(way) < from.most; {
+		l := children.LinkOf(w.Planner, from.Binding, at.key, table.Image(at.item))
+		v := viewOf(w.Planner, from.Binding, at.key, table.Image(at.item))
+		if !l.Refers || len(way) > 0 && v.known && v.depth != none || from.wait != nil && from.wait(at.key) {
+			return way, atShown, nil
 		}
-		chain, seen[at.key] = append(chain, at), true
-		if l.Parent == id.Key {
-			return chain, false, nil
+		way, seen[at.key] = append(way, at), true
+		if l.Parent == from.Key {
+			return way, atStart, nil
 		}
 		if seen[l.Parent] {
-			return nil, false, nil // a cycle above
+			return nil, inCycle, nil
 		}
-		if parent, read := near[l.Parent]; read {
+		if parent, read := from.near[l.Parent]; read {
 			at = member{l.Parent, parent}
 			continue
 		}
 		items, err := w.Tables.ReadItems(ctx, "reading "+l.Parent.String(), []change.Key{l.Parent})
 		if err != nil {
-			return nil, false, err
+			return nil, nowhere, err
 		}
 		at = member{l.Parent, items[l.Parent]}
 	}
-	return nil, true, nil
+	return nil, nowhere, nil
+}
+
+// waiting is an item below one that a worker is about to write.
+type waiting plan.ItemRule
+
+// waits reports whether an item that is not written yet is to wait for what is above it: not in a cycle, where each item would wait for
+// another. One walk says so of all the items on its way, until the plan is applied: an application may put a thousand items before the one
+// that they are below. If an item above is written meanwhile, its record comes by the items that wait.
+func (w run) waits(ctx context.Context, id plan.ItemRule, item change.Item) (bool, error) {
+	of := func(key change.Key) waiting { return waiting{Binding: id.Binding, Key: key} }
+	way, ends, err := w.walkUp(ctx, walk{ItemRule: id, item: item, most: deepWalk, wait: func(key change.Key) bool {
+		_, found := w.Found.Load(of(key))
+		return found
+	}})
+	if err != nil {
+		return false, err
+	}
+	if ends == atShown {
+		for _, m := range way {
+			w.Found.Store(of(m.key), true)
+		}
+	}
+	return ends == atShown || ends == inCycle, nil
 }
 
 // cycleOf is the cycle that an item is in, if it is one of those that are parked. A row that tells of a cycle lists the items that are
@@ -101,8 +140,8 @@ func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item, ro
 			return nil, err
 		}
 	}
-	cycle, _, err := w.walkUp(ctx, id, item, cycleMax, near)
-	if !isListed(cycle) {
+	cycle, ends, err := w.walkUp(ctx, walk{ItemRule: id, item: item, most: cycleMax, near: near})
+	if ends != atStart || !isListed(cycle) {
 		cycle = nil
 	}
 	return cycle, err

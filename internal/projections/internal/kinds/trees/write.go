@@ -79,8 +79,8 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 	parent := viewOf(w.Planner, f.Binding, f.Parent, f.Given)
 	if parent.exists && !parent.known {
 		// A worker is about to write the parent, and its record comes by the children. Only in a cycle each would wait for the other.
-		cycle, long, err := w.walkUp(ctx, f.ItemRule, f.Child, deepWalk, nil)
-		if err != nil || cycle == nil && !long {
+		waits, err := w.waits(ctx, f.ItemRule, f.Child)
+		if err != nil || waits {
 			return target.Written, err
 		}
 		parent = view{exists: true, known: true}
