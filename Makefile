@@ -31,7 +31,7 @@ READINGFLAGS ?=
 # PEERSFLAGS are given to the benchmark beside hand-written handlers: make bench-peers PEERSFLAGS=-help
 PEERSFLAGS ?=
 # SEEDS is how many random histories are lived through, SEED the first of them.
-SEEDS ?= 2000
+SEEDS ?= 1000
 SEED ?= 0
 # FUZZTIME is how long each fuzz target runs; SOAK multiplies long randomized tests.
 FUZZTIME ?= 20s
@@ -76,7 +76,9 @@ command := %/cmd/dynamill
 long_lived := ^TestKilledAndFrozen
 # This serves the conformance suite over HTTP, for benchmarks; the engine takes no part.
 for_benchmarks := %/internal/sim/simserver
-without_race := $(one_goroutine) $(without_detector) $(command) $(for_benchmarks)
+# These play examples; what the engine does on several goroutines then, it does in its own tests, too.
+examples := %/examples %/cmd/dynamill/internal/demo
+without_race := $(one_goroutine) $(without_detector) $(command) $(for_benchmarks) $(examples)
 
 .PHONY: build
 build: ## build bin/dynamill, which needs no library of the system
@@ -96,16 +98,23 @@ test-peers: ## the benchmark beside handlers written by hand, in small and witho
 	$(beside_endpoints) go test -C benchmarks/peers $(TESTFLAGS) ./...
 
 .PHONY: test-long
-test-long: $(gotestsum) $(clients) ## the tests once more with the race detector, in smaller worlds; without those in which it finds nothing
+test-long: $(gotestsum) $(clients) ## the tests once more with the race detector, in smaller worlds, and other histories: up to half an hour
 	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
 	  $(if $(filter ./...,$(PACKAGES)),$(filter-out $(without_race),$(shell go list $(test_packages))),$(PACKAGES))
 	$(if $(filter ./...,$(PACKAGES)),$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) histories SEED=$$(($(SEED) + $(SEEDS))))
 
 .PHONY: prove
-prove: ## try to break the promises: SEEDS random histories (2000) from SEED on, then once more without each guard
+prove: histories guards ## try to break the promises: SEEDS random histories (1000) from SEED on, then once more without each guard
+
+.PHONY: histories
+histories:
 	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
 	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -av '^=== '
+
+.PHONY: guards
+guards:
 	copies=$$(mktemp -d) && trap 'rm -rf "$$copies"' EXIT && overlay=$$(go run ./internal/proof/mutants/overlay "$$copies") && \
 	  GOGC=800 go test -overlay "$$overlay" -tags teeth -count=1 -vet=off -timeout 0 -v \
 	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -av '^=== '

@@ -103,7 +103,7 @@ func heap(collect bool) uint64 {
 // milliseconds.
 func TestHotCountersKeepUpWith50000RecordsASecond(t *testing.T) {
 	const shards, tick = 64, 20 * time.Millisecond
-	rate, seconds := worldsize.Of(50_000, 5_000), 4
+	rate, seconds := worldsize.Of(50_000, 2_000), 4
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTableOf(t, 13, shards)
 		var mu sync.Mutex

@@ -228,7 +228,7 @@ func TestAPieceThatFailsIsNamed(t *testing.T) {
 
 // Pieces that fail leave nothing that their number could make too large for a state.
 func TestHundredsOfPiecesMayFail(t *testing.T) {
-	const segments = 600
+	segments := worldsize.Of(600, 100)
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub(t, clubRules, 40, 1, 200)
 		c.refuse = func(op string, _ any) error {

@@ -86,7 +86,7 @@ func TestBufferOfAllShardsIsBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, c := &weighed{fakeStream: newFakeStream()}, &collector{}
 				w.latency = 10 * time.Millisecond
-				shards := worldsize.Of(25, 10)
+				shards := worldsize.Of(25, 9)
 				for i := range shards {
 					s := w.open(fmt.Sprintf("shard%03d", i), "")
 					w.write(s, fmt.Sprintf("item%d", i), 1500)

@@ -57,8 +57,8 @@ func TestIdleFleetsReadLittle(t *testing.T) {
 				for i := range test.workers {
 					c.join(fmt.Sprintf("worker%02d", i))
 				}
-				time.Sleep(3 * time.Minute)
-				span := time.Duration(worldsize.Of(10, 3)) * time.Minute
+				time.Sleep(time.Duration(worldsize.Of(3, 1)) * time.Minute)
+				span := time.Duration(worldsize.Of(10, 1)) * time.Minute
 				calls := n.during(span)
 				for op, most := range map[string]float64{"GetItem": test.gets, "Scan": test.scans, "UpdateItem": test.puts} {
 					rate := float64(calls[op]) / span.Seconds()

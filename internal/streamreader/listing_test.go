@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // describing counts the calls for all shards and for the children of one.
@@ -40,7 +41,7 @@ func (d *describing) before(op string, input any) error {
 func TestChildrenAreListedByTheirParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &describing{}
-		c := newCrew(t, dynamosim.Options{Shards: 450, Before: d.before})
+		c := newCrew(t, dynamosim.Options{Shards: worldsize.Of(450, 150), Before: d.before})
 		quiet := func(cfg *Config) { cfg.ListInterval, cfg.PollInterval = time.Hour, 2*time.Second }
 		c.join("a", quiet)
 		c.join("b", quiet)

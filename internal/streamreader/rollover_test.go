@@ -60,7 +60,7 @@ func TestRolledOverShardsStayWithTheirWorkers(t *testing.T) {
 
 // A worker that leaves amid that leaves no shard lying for long that was to be its own.
 func TestWorkerThatLeavesDuringARolloverHoldsUpNothing(t *testing.T) {
-	for i := range 12 {
+	for i := range worldsize.Of(12, 4) {
 		after := time.Duration(i) * 250 * time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -381,12 +381,12 @@ func (w *world) compare(found []verify.Result, spoiled map[string]string) {
 
 func TestExactlySpoiledDataIsFoundAndRepaired(t *testing.T) {
 	var total atomic.Int64
-	seeds := worldsize.Of(40, 8)
+	seeds := worldsize.Of(40, 4)
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		seeds = 300
 	}
 	t.Run("seeds", func(t *testing.T) { spoilAll(t, seeds, &total) })
-	if wanted := int64(worldsize.Of(300, 60)); total.Load() < wanted {
+	if wanted := int64(worldsize.Of(300, 30)); total.Load() < wanted {
 		t.Errorf("%d corruptions were tried, %d are wanted", total.Load(), wanted)
 	}
 	t.Logf("%d corruptions", total.Load())
@@ -434,7 +434,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 
 // What rules derive from derived data may be spoiled anywhere, too.
 func TestSpoiledSourceOfOtherRulesIsMended(t *testing.T) {
-	for seed := range worldsize.Of(12, 3) {
+	for seed := range worldsize.Of(12, 2) {
 		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)), projections.Kinds)
 		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
 			t.Parallel()

@@ -156,7 +156,7 @@ func (c *consumer) step(r *rand.Rand) {
 var lagging atomic.Int64
 
 func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
-	seeds := worldsize.Of(40, 10)
+	seeds := worldsize.Of(40, 5)
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		seeds = 300
 	}
