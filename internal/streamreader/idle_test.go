@@ -58,7 +58,7 @@ func TestIdleFleetsReadLittle(t *testing.T) {
 					c.join(fmt.Sprintf("worker%02d", i))
 				}
 				time.Sleep(time.Duration(worldsize.Of(3, 1)) * time.Minute)
-				span := time.Duration(worldsize.Of(10, 1)) * time.Minute
+				span := time.Duration(worldsize.Of(5, 1)) * time.Minute
 				calls := n.during(span)
 				for op, most := range map[string]float64{"GetItem": test.gets, "Scan": test.scans, "UpdateItem": test.puts} {
 					rate := float64(calls[op]) / span.Seconds()

@@ -19,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/proof/population"
+	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
 
 const (
@@ -40,7 +41,8 @@ const (
 // a queue that keeps no order, and with the schedule's payload, on environments that
 // are killed, frozen and taken for dead amid a batch. Some records are malformed
 // whenever they come. In the end everything in both tables must be as computed from
-// scratch. DYNAMILL_SEED draws other histories; processes keep their own time, so
+// scratch. One history of four is at DynamoDB Local; the others have a simulator
+// each. DYNAMILL_SEED draws other histories; processes keep their own time, so
 // that a seed repeats what is done to them, not what they do. DYNAMILL_SOAK
 // multiplies the histories.
 func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
@@ -56,7 +58,11 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 		t.Run(fmt.Sprintf("%d lanes %d", n, lanes), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, n))
-			p := population.DrawForLocal(random, projections.Kinds)
+			server, draw := emulator.Simulated, population.Draw
+			if n%8 < 2 { // with one lane, and with several
+				server, draw = emulator.Local, population.DrawForLocal
+			}
+			p := draw(random, projections.Kinds)
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("DYNAMILL_SEED=%d, history %d has the rules\n%s", seed, n, p.File)
@@ -64,7 +70,7 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), historyMax)
 			defer cancel()
-			h := newHistory(ctx, t, p, random, lanes)
+			h := newHistory(ctx, t, server(t), p, random, lanes)
 			h.live()
 			all.add(h)
 		})
@@ -90,10 +96,10 @@ type history struct {
 	done
 }
 
-func newHistory(ctx context.Context, t *testing.T, p *population.Population, random *rand.Rand, lanes int) *history {
+func newHistory(ctx context.Context, t *testing.T, server emulator.Endpoint, p *population.Population, random *rand.Rand, lanes int) *history {
 	h := &history{
 		spent: stopwatch{last: time.Now()},
-		world: newWorld(ctx, t, p), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
+		world: newWorld(ctx, t, server, p), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
 		spoiler: newMalformed(random), fanOut: pick(random, "", "1", "2", "3"),
 	}
 	batchSize := pick(random, 1, 3, 10, 100)

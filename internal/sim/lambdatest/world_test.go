@@ -66,9 +66,8 @@ type world struct {
 	bootstrap string
 }
 
-func newWorld(ctx context.Context, t *testing.T, p *population.Population) *world {
+func newWorld(ctx context.Context, t *testing.T, server emulator.Endpoint, p *population.Population) *world {
 	t.Helper()
-	server := emulator.Local(t)
 	cfg := server.Config(t)
 	w := &world{
 		T: t, Population: p, ctx: ctx, server: server,
