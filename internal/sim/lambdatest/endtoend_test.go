@@ -96,7 +96,8 @@ type history struct {
 	done
 }
 
-func newHistory(ctx context.Context, t *testing.T, server emulator.Endpoint, p *population.Population, random *rand.Rand, lanes int) *history {
+func newHistory(ctx context.Context, t *testing.T, server emulator.Endpoint, p *population.Population, random *rand.Rand,
+	lanes int) *history {
 	h := &history{
 		spent: stopwatch{last: time.Now()},
 		world: newWorld(ctx, t, server, p), random: random, bucket: &Destination{}, diary: diary{began: time.Now()},
