@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Crew struct {
 	Sim       *dynamosim.Sim
 	Workers   int             // as many should be at work
 	Company   int             // as many are at work, and share the stream, when it is drained in the end
+	TurnsMax  int             // after so many the work has no end; 0: after 120,000
 	Faults    Faults          // that may strike
 	Counts    Counts          // of those that did
 	Calls     int             // let through
@@ -213,7 +215,7 @@ func (c *Crew) Rest() error {
 		if c.Turn(); c.done > before {
 			since = time.Now()
 		}
-		if turns > turnsMax {
+		if turns > cmp.Or(c.TurnsMax, turnsDefault) {
 			return ErrEndless
 		}
 	}

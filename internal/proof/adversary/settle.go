@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,9 +17,9 @@ import (
 	"github.com/dynamill/dynamill/internal/streamreader"
 )
 
-// turnsMax bounds how long it may take until nothing is left to do. Several workers that go over a deep tree item by item
+// turnsDefault bounds how long it may take until nothing is left to do. Several workers that go over a deep tree item by item
 // take more than 40,000.
-const turnsMax = 120000
+const turnsDefault = 120000
 
 // ErrEndless says that work never came to an end.
 var ErrEndless = errors.New("the work has no end")
@@ -50,7 +51,7 @@ func (c *Crew) untilOver() error {
 }
 
 func (c *Crew) until(done func() bool) error {
-	for range turnsMax {
+	for range cmp.Or(c.TurnsMax, turnsDefault) {
 		if c.reap(); done() {
 			return nil
 		}

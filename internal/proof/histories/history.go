@@ -39,6 +39,7 @@ type History struct {
 	FirstRules   string          // the rule file until rules are added or changed; "" if all are there from the beginning
 	Changing     bool            // rules are changed, and not only added
 	Verifies     bool            // in the end nothing must be found, and what is lost is repaired instead of swept
+	TurnsMax     int             // after so many the work has no end; 0: the crew's own bound
 	PageMax      int32           // items of a page of a scan; 0: as many as asked for
 	Steps        []Step
 

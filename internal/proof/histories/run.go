@@ -85,7 +85,7 @@ func Run(h *History, trace bool) *Outcome {
 		PageMax: h.PageMax, LeaseTerm: h.LeaseTerm, LeasesTaken: h.LeasesTaken, NoneStops: h.LeaseTerm == noneStops, Namesakes: h.Namesakes,
 		Skews: h.Skews, LatePolls: h.LatePolls,
 	}
-	l.crew.Workers, l.crew.Company = h.Workers, h.company()
+	l.crew.Workers, l.crew.Company, l.crew.TurnsMax = h.Workers, h.company(), h.TurnsMax
 	l.crew.Wrote, l.crew.Done = l.watch, l.goneLive
 	l.crew.Strikes = slices.Clone(h.Strikes)
 	if trace {

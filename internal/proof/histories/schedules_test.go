@@ -48,6 +48,9 @@ func schedules() []schedule {
 		hotSchedules(), rowSchedules())
 }
 
+// turnsMax is more than a schedule takes while all guards are in force.
+const turnsMax = 10_000
+
 // history is the schedule as a history in which nothing else goes wrong.
 func (s schedule) history(t *testing.T) *History {
 	t.Helper()
@@ -59,8 +62,8 @@ func (s schedule) history(t *testing.T) *History {
 		Name: s.name, Seed: s.seed, Population: p, Shards: cmp.Or(s.shards, 1), Steps: s.steps, Strikes: s.strikes,
 		Workers: cmp.Or(s.workers, 1), LeaseTerm: terms[0], LeasesTaken: s.taken, Company: s.company, Again: s.again, Verifies: s.verifies,
 		FirstRules: s.first, Old: s.old, HealsMax: s.healsMax, FanOutMax: s.fanOutMax, RangesMin: s.rangesMin, PageMax: s.pageMax,
-		DisplayEvery: s.every,
-		Changing:     slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
+		DisplayEvery: s.every, TurnsMax: turnsMax,
+		Changing: slices.ContainsFunc(s.steps, func(s Step) bool { return s.Rules != "" }),
 	}
 	if s.taken {
 		h.LeaseTerm = noneStops
