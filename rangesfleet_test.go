@@ -65,7 +65,7 @@ func (p *killable) kill() {
 // TestFleetSharesALargeFanOutThoughTwoAreKilled has four processes share the fan-out of one group: its members are 24,000,
 // 6,000 under the race detector, or 100,000 with DYNAMILL_SOAK. Two of the processes are killed in the middle of it.
 func TestFleetSharesALargeFanOutThoughTwoAreKilled(t *testing.T) {
-	members := worldsize.Of(24_000, 3_000)
+	members := worldsize.Of(24_000, 6_000)
 	if os.Getenv("DYNAMILL_SOAK") != "" {
 		members = 100_000
 	}
