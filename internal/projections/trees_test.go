@@ -359,10 +359,10 @@ func TestALongCycleEndsWhole(t *testing.T) {
 	}
 	run := func(t *testing.T, file, id string, end func(*world, string), clearing bool, at int, crashes, behind bool) {
 		w := newWorld(t, file)
-		for i := range n - 1 {
+		w.put(folder(fmt.Sprint("r", n-1), "", "n"))
+		for i := n - 2; i >= 0; i-- {
 			w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", i+1), "n"))
 		}
-		w.put(folder(fmt.Sprint("r", n-1), "", "n"))
 		from := w.drain(w.seeded(), 0)
 		w.move(fmt.Sprint("r", n-1), "r0")
 		act := func() {}

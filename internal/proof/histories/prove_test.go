@@ -38,7 +38,7 @@ func inBubble(t *testing.T, h *History, trace bool) (o *Outcome) {
 // TestPromisesHoldInSeededHistories is the proof. DYNAMILL_SEEDS says how many
 // histories, DYNAMILL_SEED where to begin.
 func TestPromisesHoldInSeededHistories(t *testing.T) {
-	histories, first := number(t, "DYNAMILL_SEEDS", worldsize.Of(60, 6)), number(t, "DYNAMILL_SEED", 0)
+	histories, first := number(t, "DYNAMILL_SEEDS", worldsize.Of(12, 6)), number(t, "DYNAMILL_SEED", 0)
 	var next atomic.Int64
 	var mu sync.Mutex
 	var report Report

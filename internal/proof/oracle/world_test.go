@@ -180,7 +180,7 @@ func (w *world) follow(engine *projections.Engine) {
 	w.t.Helper()
 	reader, err := streamreader.New(streamreader.Config{
 		Streams: w.sim, StreamARN: w.arn, Checkpoints: w.checkpoints, Processor: engine,
-		Logger: slog.New(slog.DiscardHandler), PollInterval: time.Millisecond, DrainPolls: 2,
+		Logger: slog.New(slog.DiscardHandler), PollInterval: 20 * time.Millisecond, DrainPolls: 2,
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -41,7 +41,7 @@ const (
 // a queue that keeps no order, and with the schedule's payload, on environments that
 // are killed, frozen and taken for dead amid a batch. Some records are malformed
 // whenever they come. In the end everything in both tables must be as computed from
-// scratch. One history of four is at DynamoDB Local; the others have a simulator
+// scratch. One history of eight is at DynamoDB Local; the others have a simulator
 // each. DYNAMILL_SEED draws other histories; processes keep their own time, so
 // that a seed repeats what is done to them, not what they do. DYNAMILL_SOAK
 // multiplies the histories.
@@ -59,7 +59,7 @@ func TestTheDeployedFunctionComesOutTrue(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, n))
 			server, draw := emulator.Simulated, population.Draw
-			if n%8 < 2 { // with one lane, and with several
+			if n%16 < 2 { // with one lane, and with several
 				server, draw = emulator.Local, population.DrawForLocal
 			}
 			p := draw(random, projections.Kinds)
