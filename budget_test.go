@@ -14,7 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/internal/pace"
-	engine "github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
@@ -146,7 +146,7 @@ func TestRecordsDoNotWaitBehindFanOutUnderBudget(t *testing.T) {
 			now.UnitsPerSecond != budget || now.Spending < 0.7*budget || now.Spending > 1.3*budget {
 			t.Errorf("the process says %+v, want fan-outs that wait since %s", now, renamed)
 		}
-		found, err := engine.Inspect(t.Context(), g.sim, "app-dynamill")
+		found, err := inspect.Read(t.Context(), g.sim, "app-dynamill")
 		if err != nil || len(found.Budgets) != 1 || found.Budgets[0].Waits["fan-outs"].Unix() != now.Waits["fan-outs"].Unix() ||
 			found.Budgets[0].UnitsPerSecond != budget || found.Budgets[0].Spending < 0.7*budget {
 			t.Errorf("the state table says %+v, %v", found.Budgets, err)
@@ -163,7 +163,7 @@ func TestRecordsDoNotWaitBehindFanOutUnderBudget(t *testing.T) {
 		}
 		expectPaced(t, took, budget, 40) // ten puts and their copies
 		time.Sleep(2 * time.Minute)
-		found, err = engine.Inspect(t.Context(), g.sim, "app-dynamill")
+		found, err = inspect.Read(t.Context(), g.sim, "app-dynamill")
 		if waits := running.Status().Budget.Waits; err != nil || len(found.Budgets) > 0 || len(waits) > 0 {
 			t.Errorf("behind the fan-out the process says %v, the state table %+v, %v", waits, found.Budgets, err)
 		}

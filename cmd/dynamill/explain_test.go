@@ -11,7 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
@@ -58,7 +58,7 @@ func TestExplainTellsWhatIsKeptOfAKey(t *testing.T) {
 	}
 
 	code, stdout, stderr := w.call("explain", "--json", "--key", `{"pk": "POST#1", "sk": {"S": "METADATA"}}`)
-	var x projections.KeyExplanation
+	var x audits.KeyExplanation
 	if err := json.Unmarshal([]byte(stdout), &x); err != nil || code != ending.ExitDone || x.Key != "POST#1/METADATA" || x.Entity != "Post" ||
 		!x.Exists || len(x.Stamps) != 1 || len(x.Rows) == 0 || x.Rows[0].SK != "a" {
 		t.Errorf("as JSON: exit code %d, %v, %s%s", code, err, stdout, stderr)

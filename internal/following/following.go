@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
@@ -74,7 +75,7 @@ func (t Tables) Traces(ctx context.Context, client Client) (Traces, error) {
 	if err != nil {
 		return found, fmt.Errorf("reading the checkpoints in %s: %w", t.Lease, err)
 	}
-	origins, err := projections.ReadOrigins(ctx, client, t.State)
+	origins, err := inspect.ReadOrigins(ctx, client, t.State)
 	if err != nil {
 		return found, fmt.Errorf("reading the state table %s: %w", t.State, err)
 	}

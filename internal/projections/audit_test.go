@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamill/dynamill/internal/projections/audits"
 )
 
 // TestAuditCanDoNothingElse holds what an audit offers to a list: an audit knows no
@@ -15,7 +17,7 @@ func TestAuditCanDoNothingElse(t *testing.T) {
 		"Operations", "Read", "ReadSums", "RowFacts", "Waiting",
 	}
 	var got []string
-	of := reflect.TypeFor[*Audit]()
+	of := reflect.TypeFor[*audits.Audit]()
 	for method := range of.NumMethod() {
 		got = append(got, of.Method(method).Name)
 	}

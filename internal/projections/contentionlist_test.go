@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
@@ -45,7 +46,7 @@ func listedTargets(t *testing.T, e *Engine) []string {
 	}
 	lines := []string{}
 	for _, p := range all {
-		if p.contested == nil {
+		if p.Contested() == nil {
 			continue
 		}
 		line := p.ID + " " + p.Code + ":"
@@ -300,7 +301,7 @@ func TestAuditMendsTheListOfContestedTargets(t *testing.T) {
 				putDoc(w, fmt.Sprint("d", i), "c1")
 			}
 			w.drain(e, 0)
-			a, err := OpenAudit(w.ctx, AuditConfig{Client: w.sim, Table: "app", Rules: w.set})
+			a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: w.set})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 )
 
 const elementRules = `
@@ -238,7 +239,7 @@ func TestARecordIsExplainedElementByElement(t *testing.T) {
 func expectEffects(t *testing.T, ruleFile string, rec change.Record, want ...string) {
 	t.Helper()
 	var got []string
-	for _, line := range Explain(loadRules(t, ruleFile), rec).Lines {
+	for _, line := range audits.Explain(loadRules(t, ruleFile), rec).Lines {
 		got = append(got, line.Rule+": "+line.Effect)
 	}
 	if !slices.Equal(got, want) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/folding"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/ledger"
@@ -68,15 +69,10 @@ type Config struct {
 	Now func() time.Time
 }
 
-// ruleReader reads the two tables under one rule set. All that only reads is here.
-type ruleReader struct {
-	reader  *table.Reader
-	planner *plan.Planner
-}
-
 // Engine applies a rule set to one table. It is safe for concurrent use.
 type Engine struct {
-	ruleReader
+	inspect.ParkedReader
+	planner      *plan.Planner
 	tables       *table.Tables
 	host         *host.Host // as the kinds of rules see the engine
 	ledger       *ledger.Ledger
@@ -107,10 +103,10 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	if cfg.TaskKept == nil {
 		cfg.TaskKept = func() {}
 	}
-	ts := table.New(cfg.Client, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
+	ts := table.New(cfg.Client, cfg.Table, cfg.StateTable)
 	ts.Logger, ts.BatchMin, ts.Budget = cfg.Logger, cfg.BatchMin, pace.NewBudget(cfg.Budget)
 	e := &Engine{
-		ruleReader: ruleReader{reader: ts.Reader}, taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
+		taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
 		tasksFound: &atomic.Int64{}, slots: &slots{}, count: cfg.Count,
 	}
 	if ts.StateTable == ts.Table {
@@ -123,6 +119,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 		return nil, err
 	}
 	e.planner = e.registry.Planner
+	e.ParkedReader = inspect.NewParkedReader(ts.Reader, e.planner)
 	e.planner.OnlyFolding = cfg.OnlyFolding
 	e.seeding = &seeding.Seeding{Tables: ts, Planner: e.planner, Registry: e.registry}
 	process := state.NewID()
@@ -134,9 +131,6 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	e.seen = sightings.New(ts, e.planner, e.host.Missing, cfg.Now, process)
 	return e, nil
 }
-
-// stateTableOf is the name of the state table of a table, if it is given none.
-func stateTableOf(name, given string) string { return cmp.Or(given, name+"-dynamill") }
 
 func workerSuffix(worker string) int {
 	h := fnv.New32a()
@@ -246,24 +240,19 @@ func (e *Engine) inPieces(ctx context.Context, keys []change.Key, do func([]chan
 // Budget returns how this engine keeps to its budget.
 func (e *Engine) Budget() BudgetStats { return e.host.BudgetStats() }
 
-// engineRule stands for writes that serve no rule alone.
-const engineRule = "(engine)"
-
 // RuleStats returns the counts of every rule, sorted by name.
 func (e *Engine) RuleStats() []RuleStats {
-	byName := map[string]RuleStats{engineRule: {Rule: engineRule}}
+	byName := map[string]RuleStats{inspect.EngineRule: {Rule: inspect.EngineRule}}
 	for _, r := range e.planner.Set.Rules {
 		byName[r.Name] = RuleStats{Rule: r.Name}
 	}
 	for id, counts := range e.tables.WrittenFor() {
-		name := e.ruleName(id)
+		name := inspect.RuleName(e.planner, id)
 		before := byName[name] // of a former rule, or of one that has its name
 		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.Units}
 	}
 	return slices.SortedFunc(maps.Values(byName), func(a, b RuleStats) int { return cmp.Compare(a.Rule, b.Rule) })
 }
-
-func (rd *ruleReader) ruleName(id string) string { return cmp.Or(rd.planner.NameOf(id), engineRule) }
 
 // Matches counts the items and records that this engine has looked at since Open, by their entities.
 func (e *Engine) Matches() Matches { return e.seen.Matches(e.planner.Set) }
@@ -280,4 +269,20 @@ func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]MissingTarge
 // RecordMissing writes the missing targets to the state table if they changed; without atOnce at most once a minute.
 func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	return e.seen.RecordMissing(ctx, atOnce)
+}
+
+// NoteFollowed notes the lease table of the processes that follow the stream. It must exist: a crash leaves no note without one.
+func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
+	own, err := registry.ReadTable(ctx, e.tables.Reader)
+	if err != nil || own != nil && own.Leases == leaseTable {
+		return err
+	}
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
+	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
+	noted, err := e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
+	if err == nil && !noted {
+		return registry.ErrEpochMoved
+	}
+	return err
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 )
 
 // explained is what both tables hold of an item, a line for each sentence, and makes sure that looking changes nothing.
 func (w *world) explained(key change.Key) []string {
 	w.t.Helper()
 	before := [][]change.Item{w.items(), w.scan("app-dynamill")}
-	a, err := OpenAudit(w.ctx, AuditConfig{Client: w.sim, Table: "app", Rules: loadRules(w.t, w.file)})
+	a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadRules(w.t, w.file)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -252,13 +253,13 @@ rules:
   lines: { copy: name, from: Order, to: Line, by: { orderId: orderId, zero: zero } }
 `)
 	w.seeded()
-	a, err := OpenAudit(w.ctx, AuditConfig{Client: w.sim, Table: "app", Rules: w.set})
+	a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: w.set})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []change.Key{{Partition: "ORDER#1", Sort: "first"}, {Partition: "ORDER#1"},
 		{Partition: strings.Repeat("x", 3000), Sort: "1"}} {
-		if _, err := a.ExplainKey(w.ctx, key); !errors.Is(err, ErrKeyImpossible) {
+		if _, err := a.ExplainKey(w.ctx, key); !errors.Is(err, audits.ErrKeyImpossible) {
 			t.Errorf("%.20s: %v", key, err)
 		}
 	}

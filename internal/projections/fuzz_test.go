@@ -11,7 +11,9 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -54,29 +56,31 @@ func FuzzStateRow(f *testing.F) {
 		item := drawRow(rand.New(rand.NewPCG(seed, 1)), []string{x, y, z})
 		item["pk"], item["sk"] = change.String(pk), change.String(sk)
 		r := attributes.ItemToTable(item)
-		judgeRow(social, item)
+		judgeRow(social, socialEngine, item)
 		readRow(social, socialEngine, r)
-		judgeRow(odd, item)
+		judgeRow(odd, oddEngine, item)
 		readRow(odd, oddEngine, r)
 	})
 }
 
 // judgeRow judges what is suspect in a row while all else is absent.
-func judgeRow(a *Audit, item change.Item) {
+func judgeRow(a *audits.Audit, e *Engine, item change.Item) {
+	every := func(*plan.Binding) bool { return true }
+	audited := &auditing.Table{Tables: e.tables, Auditor: audit.New(e.planner, audit.Scope{Rules: every, Shown: every, Formers: true})}
 	r := attributes.ItemToTable(item)
 	for _, sus := range suspectsOf(a, item) {
-		e := a.audited.NewEvidence()
-		e.Rows[table.KeyOf(r)] = r
-		e.Parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
-		e.Judge(sus)
+		found := audited.NewEvidence()
+		found.Rows[table.KeyOf(r)] = r
+		found.Parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
+		found.Judge(sus)
 	}
 }
 
 // auditOfNothing is an audit of two empty tables, and their engine.
-func auditOfNothing(t testing.TB, file string) (*Audit, *Engine) {
+func auditOfNothing(t testing.TB, file string) (*audits.Audit, *Engine) {
 	w := newWorld(t, file)
 	e := w.seeded()
-	a, err := OpenAudit(w.ctx, AuditConfig{Client: w.sim, Table: "app", Rules: loadRules(t, file)})
+	a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadRules(t, file)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +109,7 @@ func drawRow(r *rand.Rand, texts []string) change.Item {
 }
 
 // suspectsOf are the suspects in what a row says, and in the absence of all else.
-func suspectsOf(a *Audit, row change.Item) []drift.Suspect {
+func suspectsOf(a *audits.Audit, row change.Item) []drift.Suspect {
 	var facts []drift.Fact
 	a.RowFacts(row, func(f drift.Fact) { facts = append(facts, f) })
 	a.Facts(row, func(f drift.Fact) { facts = append(facts, f) })
@@ -132,18 +136,19 @@ func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 }
 
 // readRow reads a row as the engine does in all its parts.
-func readRow(a *Audit, e *Engine, r table.Row) {
+func readRow(a *audits.Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
 	e.sweep.Sort([]change.Key{{Partition: item["pk"].Text(), Sort: item["sk"].Text()}})
 	state.EntryItem(r)
 	state.ReferenceChild(r)
-	state.ReadTask(e.reader, e.planner, r)
-	if p := e.readParked(r); p.contested != nil {
-		readContested(e, r, *p.contested)
+	state.ReadTask(e.tables.Reader, e.planner, r)
+	state.ReadParked(r)
+	if target, ok := audit.ReadContested(item); ok {
+		readContested(e, r, target)
 	}
 	state.ReadMissing("", r)
-	state.ReadCursor(e.reader, e.planner, r)
+	state.ReadCursor(e.tables.Reader, e.planner, r)
 	_ = state.CheckRegistry("state", r, map[string]table.Row{table.TextOf(r[table.SK]): r})
 	state.ReadTable(r)
 	state.ReadRule(r)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/audits"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -88,8 +90,8 @@ func TestTornRegistryIsNamedWithItsRemedy(t *testing.T) {
 				w.putState(row)
 			}
 			_, opened := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, socialRules)})
-			_, audited := OpenAudit(w.ctx, AuditConfig{Client: w.sim, Table: "app", Rules: loadRules(t, socialRules)})
-			_, inspected := Inspect(w.ctx, w.sim, "app-dynamill")
+			_, audited := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadRules(t, socialRules)})
+			_, inspected := inspect.Read(w.ctx, w.sim, "app-dynamill")
 			_, compared := Compare(w.ctx, w.sim, "app-dynamill", loadRules(t, socialRules))
 			for by, err := range map[string]error{"the engine": opened, "an audit": audited, "an inspection": inspected, "a comparison": compared} {
 				refused := new(table.SetupError)

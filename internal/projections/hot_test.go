@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
@@ -328,7 +329,7 @@ func TestStatusSaysHowFarACountIs(t *testing.T) {
 	look := func(report func(int64), items int64) {
 		t.Helper()
 		report(items)
-		found, err := Inspect(w.ctx, w.sim, "app-dynamill")
+		found, err := inspect.Read(w.ctx, w.sim, "app-dynamill")
 		if err != nil || found.Seeding == nil || found.Seeding.Phase != string(state.PhaseCount) {
 			t.Fatalf("seeding is %+v, %v", found.Seeding, err)
 		}

@@ -12,15 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
 // inspect looks at the state table, and makes sure that looking changes nothing.
-func (w *world) inspect() *Inspection {
+func (w *world) inspect() *inspect.Inspection {
 	w.t.Helper()
 	before := w.scan("app-dynamill")
-	found, err := Inspect(w.ctx, w.sim, "app-dynamill")
+	found, err := inspect.Read(w.ctx, w.sim, "app-dynamill")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func (w *world) inspect() *Inspection {
 	return found
 }
 
-func (w *world) expectStates(found *Inspection, state string) {
+func (w *world) expectStates(found *inspect.Inspection, state string) {
 	w.t.Helper()
 	if len(found.Rules) != len(w.set.Rules) {
 		w.t.Errorf("%d rules, want %d", len(found.Rules), len(w.set.Rules))
@@ -58,7 +59,7 @@ func TestInspectionTellsHowFarRulesAre(t *testing.T) {
 	w.seedUntil(func(e *Engine, op string) bool { return op == "Scan" && e.inspectedItems() == seedPageMax })
 	found = w.inspect()
 	w.expectStates(found, "seeding")
-	if want := (&InspectedSeeding{Phase: "derive", Items: seedPageMax}); found.Live() || !cmp.Equal(found.Seeding, want) {
+	if want := (&inspect.Seeding{Phase: "derive", Items: seedPageMax}); found.Live() || !cmp.Equal(found.Seeding, want) {
 		t.Errorf("half seeded: live %v, %+v; want %+v", found.Live(), found.Seeding, want)
 	}
 
@@ -108,7 +109,7 @@ func TestInspectionNamesRulesByTheirNameNow(t *testing.T) {
 		"  comment-count:  { count: Comment, as: Post.allComments, by: postId }\n"
 	w.set = loadRules(t, w.file)
 	w.engine(nil)
-	found := map[string]InspectedRule{}
+	found := map[string]inspect.Rule{}
 	for _, r := range w.inspect().Rules {
 		found[r.Name] = r
 	}
@@ -135,7 +136,7 @@ func TestInspectionListsTasks(t *testing.T) {
 	if len(found) != 1 || found[0].Since.Before(before) || found[0].Since.After(e.host.Now()) {
 		t.Fatalf("%+v, want one task that is kept since %s", found, before)
 	}
-	want := []InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5,
+	want := []inspect.Task{{Rule: "comment-author", Parent: change.Key{Partition: "USER#u1", Sort: "PROFILE"}, Children: 5,
 		Since: found[0].Since}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
@@ -171,7 +172,7 @@ func TestInspectionNeedsARegistryAndMakesNone(t *testing.T) {
 	w := newWorld(t, socialRules)
 	expect := func(want string) {
 		t.Helper()
-		_, err := Inspect(w.ctx, w.sim, "app-dynamill")
+		_, err := inspect.Read(w.ctx, w.sim, "app-dynamill")
 		var setup *table.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(setup.Problem, want) || !strings.Contains(setup.Remedy, "dynamill run") {
 			t.Errorf("%v; want a SetupError of %q", err, want)
@@ -201,7 +202,7 @@ func TestInspectionPassesErrorsOn(t *testing.T) {
 			}
 			return pass()
 		}}
-		if found, err := Inspect(w.ctx, f, "app-dynamill"); !errors.Is(err, errCrash) {
+		if found, err := inspect.Read(w.ctx, f, "app-dynamill"); !errors.Is(err, errCrash) {
 			t.Errorf("%s failed: %v, %v", failing, found, err)
 		}
 	}

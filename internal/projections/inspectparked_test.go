@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -24,18 +25,18 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 		t.Fatalf("parked are %+v, %v", want, err)
 	}
 	before := w.scan("app-dynamill")
-	found, err := InspectParked(w.ctx, w.sim, "app-dynamill")
+	found, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill")
 	if err != nil || found.Table != "app" {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	var got []Parked
-	if err := found.EachParked(w.ctx, func(page []Parked) error {
+	var got []inspect.Parked
+	if err := found.EachParked(w.ctx, func(page []inspect.Parked) error {
 		got = append(got, page...)
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Parked{}, change.Position{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(inspect.Parked{}, change.Position{})); diff != "" {
 		t.Error(diff)
 	}
 	if record, err := found.FindParked(w.ctx, "record/1"); err != nil || record.Raw != "{}" {
@@ -48,7 +49,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 
 func TestInspectingWhatIsParkedNeedsARegistry(t *testing.T) {
 	w := newWorld(t, socialRules)
-	if _, err := InspectParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*table.SetupError)) {
+	if _, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*table.SetupError)) {
 		t.Errorf("%v; want a SetupError", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 )
 
 var post1 = change.Key{Partition: "POST#p1", Sort: "METADATA"}
@@ -25,7 +26,7 @@ func (w *world) expect(key change.Key, attribute string, want change.Value) {
 	}
 }
 
-func (w *world) expectParked(e *Engine, ids ...string) []Parked {
+func (w *world) expectParked(e *Engine, ids ...string) []inspect.Parked {
 	w.t.Helper()
 	all, err := e.Parked(w.ctx)
 	if err != nil {
@@ -99,8 +100,8 @@ func TestDiscardingForgetsWhatIsParked(t *testing.T) {
 	}
 	w.expectParked(e)
 	for name, err := range map[string]error{"discard": e.DiscardParked(w.ctx, "no/such"), "retry": e.RetryParked(w.ctx, "no/such")} {
-		if !errors.Is(err, ErrNotParked) {
-			t.Errorf("%s of an unknown id: %v, want ErrNotParked", name, err)
+		if !errors.Is(err, inspect.ErrNotParked) {
+			t.Errorf("%s of an unknown id: %v, want inspect.ErrNotParked", name, err)
 		}
 	}
 }

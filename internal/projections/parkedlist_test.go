@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -53,12 +54,12 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 	}
 	client := &weighed{Client: w.sim}
 	e := w.engine(client)
-	inspected, err := InspectParked(w.ctx, client, "app-dynamill")
+	inspected, err := inspect.OpenParked(w.ctx, client, "app-dynamill")
 	if err != nil {
 		t.Fatal(err)
 	}
-	idsOf := func(each func(context.Context, func([]Parked) error) error) (ids []string) {
-		err := each(w.ctx, func(page []Parked) error {
+	idsOf := func(each func(context.Context, func([]inspect.Parked) error) error) (ids []string) {
+		err := each(w.ctx, func(page []inspect.Parked) error {
 			for _, p := range page {
 				ids = append(ids, p.ID)
 			}
@@ -75,7 +76,7 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 		"ParkedBehind": func() (ids []string) {
 			behind := ""
 			for more := true; more; {
-				var page []Parked
+				var page []inspect.Parked
 				if page, more, err = e.ParkedBehind(w.ctx, behind, 2); err != nil || len(page) > 2 {
 					t.Fatalf("a page of %d, %v", len(page), err)
 				}
@@ -93,7 +94,7 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 			return want
 		},
 		"Inspect": func() []string {
-			found, err := Inspect(w.ctx, client, "app-dynamill")
+			found, err := inspect.Read(w.ctx, client, "app-dynamill")
 			if err != nil || found.Parked["record.value"] != records {
 				t.Errorf("inspected %+v, %v; want %d", found, err, records)
 			}

@@ -13,6 +13,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -46,7 +47,7 @@ func (w *world) cutRenaming(e *Engine) (from int) {
 // workRow works off the next piece of the task of a range, or of the fan-out's own.
 func (w *world) workRow(e *Engine, number int) {
 	w.t.Helper()
-	tasks, _, err := e.readTasks(w.ctx)
+	tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 	i := slices.IndexFunc(tasks, func(t state.Task) bool { return t.Range == number })
 	if err != nil || i < 0 {
 		w.t.Fatal(tasks, err)
@@ -66,7 +67,7 @@ func TestLargeFanOutIsCutIntoRanges(t *testing.T) {
 		t.Errorf("%d comments are renamed before the ranges, want 10", n)
 	}
 	w.workRow(e, 3)
-	left, err := e.inspectTasks(w.ctx)
+	left, err := inspect.Tasks(w.ctx, e.tables.Reader, e.planner)
 	if err != nil || len(left) != 1 || left[0].Children != 12 {
 		t.Errorf("left: %+v, %v; want one fan-out that has looked at 12 children", left, err)
 	}
@@ -138,7 +139,7 @@ func TestWorkersTakeDifferentRanges(t *testing.T) {
 			ended <- err
 		}()
 		<-slept
-		tasks, _, err := e.readTasks(w.ctx)
+		tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 		held := slices.IndexFunc(tasks, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })
 		if err != nil || held < 0 {
 			t.Fatal(tasks, err)
@@ -232,7 +233,7 @@ func TestRangeEndsWithoutItsFanOut(t *testing.T) {
 	w, open := rangedCrowd(t)
 	e := open(w.sim)
 	from := w.cutRenaming(e)
-	tasks, _, err := e.readTasks(w.ctx)
+	tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 	if err != nil {
 		t.Fatal(err)
 	}

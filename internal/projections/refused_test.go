@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -106,7 +107,7 @@ func TestEffectsThatCannotBeTakenBackAreParkedAndBlockNothing(t *testing.T) {
 	w.drain(e, from)
 	for range 2 { // one retry makes room for the other
 		for _, id := range w.parkedWith(e, "write.rejected") {
-			if err := e.RetryParked(w.ctx, parkedID(id)); err != nil && !errors.Is(err, ErrNotParked) {
+			if err := e.RetryParked(w.ctx, parkedID(id)); err != nil && !errors.Is(err, inspect.ErrNotParked) {
 				t.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
@@ -163,8 +164,8 @@ func TestStampsAreExplainedInWords(t *testing.T) {
 		stampOf("name-of-the-author-of-comments"): stamped(stamp.VersionAt(1, position).Rederived(2)),
 		stampOf("where-the-author-is-from"):       stamped(stamp.VersionOf(3, 70)),
 		stampOf("what-the-author-looks-like"):     stamped(stamp.VersionAt(3, change.Position{}))}
-	got := Explain(loadRules(t, sizesRules), change.Record{Key: change.Key{Partition: "POST#1", Sort: "COMMENT#2"}, New: item}).Stamps
-	want := []StampLine{
+	got := audits.Explain(loadRules(t, sizesRules), change.Record{Key: change.Key{Partition: "POST#1", Sort: "COMMENT#2"}, New: item}).Stamps
+	want := []audits.StampLine{
 		{Attribute: stampOf("name-of-the-author-of-comments"), Rule: "name-of-the-author-of-comments",
 			Says: "rules epoch 1, record 442158450000000001745043001 of stream 2026-11-21T08:18:01.878, filled or rederived since: 2"},
 		{Attribute: stampOf("where-the-author-is-from"), Rule: "where-the-author-is-from", Says: "rules epoch 3, 70 operations"},

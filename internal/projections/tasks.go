@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
@@ -31,23 +32,6 @@ const displayEveryMax = time.Minute
 // listedAgain: a worker works off a piece of this part of the tasks, then lists them again, as others have moved.
 const listedAgain = 4
 
-// readTasks reads the tasks of the rules that this engine knows, former ones among them, and the roll-ups that workers have put off.
-func (rd *ruleReader) readTasks(ctx context.Context) (tasks []state.Task, rollups []state.DueRollup, err error) {
-	c := table.NewExpression()
-	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
-	err = rd.reader.QueryPages(ctx, "listing tasks", in, func(rows []table.Row) error {
-		for _, r := range rows {
-			if t, known := state.ReadTask(rd.reader, rd.planner, r); known {
-				tasks = append(tasks, t)
-			} else if d, known := state.ReadDueRollup(rd.planner, r); known {
-				rollups = append(rollups, d)
-			}
-		}
-		return nil
-	})
-	return tasks, rollups, err
-}
-
 // workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was
 // found, it keeps up how many children each has looked at.
 func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) error {
@@ -67,20 +51,10 @@ func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) 
 				}
 			}
 			if e.taskProgress != nil {
-				e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: lookedAt(t, all)})
+				e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.LookedAt(all)})
 			}
 		})
 	})
-}
-
-// lookedAt counts the children that the fan-out of a task has looked at, in all its ranges.
-func lookedAt(t state.Task, all []state.Task) (children int) {
-	for _, o := range all {
-		if o.IsOfFanOut(t) {
-			children += o.Children + o.RangesChildren
-		}
-	}
-	return children
 }
 
 // isDue reports whether a worker may begin with a task: all of it is not yet done, or only the end is left, behind its ranges.
@@ -177,7 +151,7 @@ type Worked struct {
 
 // LookForTasks raises TasksFound if a task is left, be it another worker's.
 func (e *Engine) LookForTasks(ctx context.Context) error {
-	all, rollups, err := e.readTasks(ctx)
+	all, rollups, err := inspect.ReadTasks(ctx, e.tables.Reader, e.planner)
 	if len(all)+len(rollups) > 0 {
 		e.tasksFound.Add(1)
 	}
@@ -197,7 +171,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for turn := e.suffix; ; turn++ { // not every worker at the same task
-		all, rollups, err := e.readTasks(ctx)
+		all, rollups, err := inspect.ReadTasks(ctx, e.tables.Reader, e.planner)
 		if err != nil {
 			return did, ended(err)
 		}

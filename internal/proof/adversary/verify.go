@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
@@ -94,7 +95,7 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 	if err != nil {
 		return nil, err
 	}
-	audit, err := projections.OpenAudit(ctx, projections.AuditConfig{Client: w.client, Table: world.Table, StateTable: world.StateTable,
+	audit, err := audits.Open(ctx, audits.Config{Client: w.client, Table: world.Table, StateTable: world.StateTable,
 		Rules: set})
 	if refused := new(projections.SetupError); errors.As(err, &refused) {
 		return nil, nil // there is nothing to verify yet
@@ -149,7 +150,7 @@ func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verif
 
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
 type mender struct {
-	*projections.Audit
+	*audits.Audit
 	*projections.Engine
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/mutants/switches"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
@@ -120,7 +120,7 @@ const inTheEnd = "in the end: "
 // judgeParking says what must not be parked: only where an item is large, or a total without one of its amounts is too long for a number,
 // is there a write that DynamoDB refuses for good, and only where the bound is low does a writer fight long enough. Whether a total can be
 // too long is judged in the end.
-func (l *life) judgeParking(p projections.Parked) {
+func (l *life) judgeParking(p inspect.Parked) {
 	if p.Code == "write.rejected" && strings.Contains(p.Reason, "Number overflow") {
 		l.overflowed = true
 		return

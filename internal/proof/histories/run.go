@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -355,7 +356,7 @@ func (l *life) retryParked() error {
 			}
 			again = true
 			// A retry brings the whole item up to date, and so clears what other rules parked of it.
-			if failed := e.RetryParked(ctx, p.ID); !errors.Is(failed, projections.ErrNotParked) {
+			if failed := e.RetryParked(ctx, p.ID); !errors.Is(failed, inspect.ErrNotParked) {
 				err = errors.Join(err, failed)
 			}
 		}

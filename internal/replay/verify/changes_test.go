@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -48,7 +49,7 @@ func (w *world) become(file string) {
 // ahead foresees what bringing the rules into force would change.
 func (w *world) ahead(rows verify.Table) (map[string]int, *verify.Summary) {
 	w.t.Helper()
-	a, err := projections.OpenAudit(w.ctx, projections.AuditConfig{Client: w.sim, Table: "app", Rules: loadSet(w.t, w.p), Ahead: true})
+	a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadSet(w.t, w.p), Ahead: true})
 	w.must(err)
 	found := map[string]int{}
 	summary, err := verify.Run(w.ctx, verify.Config{
@@ -61,7 +62,7 @@ func (w *world) ahead(rows verify.Table) (map[string]int, *verify.Summary) {
 
 func TestRulesThatAreNotInForceCanBeForeseen(t *testing.T) {
 	w := newClub(t)
-	if _, err := projections.OpenAudit(w.ctx, projections.AuditConfig{Client: w.sim, Table: "app", Rules: loadSet(t, w.p)}); err == nil {
+	if _, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadSet(t, w.p)}); err == nil {
 		t.Error("without a state table nothing is in force, and nobody says so")
 	}
 	found, summary := w.ahead(nil) // there is no state table
@@ -89,7 +90,7 @@ func TestRowsOfFormerRulesAreSurplus(t *testing.T) {
 	w.follow()
 	without := strings.Split(clubRules, "  member-name:")[0] + "  members: { count: Membership, as: Group.members }\n"
 	w.become(without)
-	_, err := projections.OpenAudit(w.ctx, projections.AuditConfig{Client: w.sim, Table: "app", Rules: loadSet(t, w.p)})
+	_, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadSet(t, w.p)})
 	if changed := new(projections.RulesChangedError); !errors.As(err, &changed) {
 		t.Errorf("rules in force that the file changes: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
@@ -213,7 +214,7 @@ func (c *consumer) verifyBeside(r *rand.Rand, beside bool) {
 
 // busy has the application write an attribute that no rule reads, before every reading.
 type busy struct {
-	*projections.Audit
+	*audits.Audit
 	w    *world
 	item change.Item
 	n    int

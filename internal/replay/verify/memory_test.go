@@ -19,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -114,7 +115,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // wrongEntries finds every ledger entry of a club to be missing.
 type wrongEntries struct {
-	*projections.Audit
+	*audits.Audit
 	most atomic.Int64 // suspects that were read at once
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -31,7 +32,7 @@ rules:
 
 // between has something happen after entries were judged, and before sums are.
 type between struct {
-	*projections.Audit
+	*audits.Audit
 	do func()
 }
 

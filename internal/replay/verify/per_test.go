@@ -10,7 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
@@ -154,7 +154,7 @@ func TestBothMapsOfAFindingReadAlike(t *testing.T) {
 
 // countingAudit counts the bytes of the amounts that it adds up.
 type countingAudit struct {
-	*projections.Audit
+	*audits.Audit
 	combinedMost atomic.Int64 // in one call of Combine
 	contributed  atomic.Int64 // by the ledger
 	added        atomic.Int64 // in all calls of AddAmounts

@@ -18,6 +18,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
@@ -214,16 +215,16 @@ func compareTexts(a, b string) int {
 	return 0
 }
 
-func (w *world) audit() *projections.Audit {
+func (w *world) audit() *audits.Audit {
 	w.t.Helper()
-	a, err := projections.OpenAudit(w.ctx, projections.AuditConfig{Client: w.sim, Table: "app", Rules: loadSet(w.t, w.p)})
+	a, err := audits.Open(w.ctx, audits.Config{Client: w.sim, Table: "app", Rules: loadSet(w.t, w.p)})
 	w.must(err)
 	return a
 }
 
 // mender is an engine and an audit of one table.
 type mender struct {
-	*projections.Audit
+	*audits.Audit
 	engine *projections.Engine
 }
 

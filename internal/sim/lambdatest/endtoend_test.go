@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/sim/emulator"
 )
@@ -303,7 +304,7 @@ func (h *history) retryParked() {
 	for _, p := range parked {
 		if slices.Contains([]string{"heal.contested", "write.rejected", "number.overflow"}, p.Code) {
 			h.diary.note(time.Now(), nil, "retry of parked %s (%s)", p.ID, p.Code)
-			if err := engine.RetryParked(h.ctx, p.ID); !errors.Is(err, projections.ErrNotParked) {
+			if err := engine.RetryParked(h.ctx, p.ID); !errors.Is(err, inspect.ErrNotParked) {
 				h.must(err)
 			}
 		}

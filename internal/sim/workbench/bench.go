@@ -25,6 +25,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/streamreader"
@@ -247,7 +248,7 @@ func (b *Bench) deliver(ctx context.Context, records []change.Record) (int, erro
 }
 
 // Parked returns what the engine has set aside.
-func (b *Bench) Parked(ctx context.Context) ([]projections.Parked, error) {
+func (b *Bench) Parked(ctx context.Context) ([]inspect.Parked, error) {
 	if b.engine == nil {
 		return nil, errors.New("listing parked records: the engine has not run yet")
 	}

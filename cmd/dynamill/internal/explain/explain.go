@@ -15,7 +15,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/sources"
 )
 
@@ -29,7 +29,7 @@ type explained struct {
 type explainedRecord struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`
-	projections.Explanation
+	audits.Explanation
 }
 
 // Run says what the records of a file would cause.
@@ -51,7 +51,7 @@ func Run(out *output.Output, s *settings.Settings, file string) error {
 	}
 	result := explained{make([]explainedRecord, len(records))}
 	for i, record := range records {
-		result.Records[i] = explainedRecord{record.Key.String(), eventOf(record), projections.Explain(set, record)}
+		result.Records[i] = explainedRecord{record.Key.String(), eventOf(record), audits.Explain(set, record)}
 	}
 	out.PrintResult(result)
 	return nil
@@ -99,7 +99,7 @@ func (r explainedRecord) entity() string {
 	return cmp.Or(r.New, r.Old)
 }
 
-type itemResult struct{ projections.KeyExplanation }
+type itemResult struct{ audits.KeyExplanation }
 
 // Item says what both tables hold of the item with a key.
 func Item(ctx context.Context, out *output.Output, s *settings.Settings, text string) error {
@@ -114,13 +114,13 @@ func Item(ctx context.Context, out *output.Output, s *settings.Settings, text st
 	if err := w.Connect(ctx); err != nil {
 		return err
 	}
-	audit, err := projections.OpenAudit(ctx, w.AuditConfig(nil))
+	audit, err := audits.Open(ctx, w.AuditConfig(nil))
 	if err != nil {
 		return w.Env.Classify(fmt.Errorf("explaining %s: %w", key, w.Env.ExplainLostState(ctx, err)))
 	}
 	found, err := audit.ExplainKey(ctx, key)
 	switch {
-	case errors.Is(err, projections.ErrKeyImpossible):
+	case errors.Is(err, audits.ErrKeyImpossible):
 		return ending.Invalid("--key %s: %w", printable.Shell(text), err)
 	case err != nil:
 		return w.Env.Classify(fmt.Errorf("explaining %s: %w", key, err))

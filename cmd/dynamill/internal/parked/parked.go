@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 )
 
 // Entry is a parked (item, rule) as it is printed.
@@ -52,7 +53,7 @@ func (e Entry) Text() string {
 }
 
 // entryOf is a parked entry with at most so many claimants.
-func entryOf(p projections.Parked, claimantsMax int) Entry {
+func entryOf(p inspect.Parked, claimantsMax int) Entry {
 	e := Entry{
 		ID: p.ID, Rule: p.Rule, Key: p.Key.String(), Code: p.Code, Reason: p.Reason,
 		Since: output.Time(p.At), Position: p.Position.String(), Raw: p.Raw,
@@ -67,9 +68,9 @@ func entryOf(p projections.Parked, claimantsMax int) Entry {
 	return e
 }
 
-// inspect begins to read what is parked, and needs no rules for it.
-func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session,
-	*projections.ParkedInspection, error) {
+// open begins to read what is parked, and needs no rules for it.
+func open(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session,
+	*inspect.ParkedInspection, error) {
 	w, err := session.Inspect(out, s, rulesGiven)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +78,7 @@ func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rule
 	if _, err := w.Describe(ctx); err != nil {
 		return nil, nil, err
 	}
-	parked, err := projections.InspectParked(ctx, w.Env.Tables, w.Env.StateTable)
+	parked, err := inspect.OpenParked(ctx, w.Env.Tables, w.Env.StateTable)
 	if err != nil {
 		return nil, nil, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.ExplainLostState(ctx, err)))
 	}
@@ -86,7 +87,7 @@ func inspect(ctx context.Context, out *output.Output, s *settings.Settings, rule
 
 // Show prints one entry.
 func Show(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool, id string) error {
-	w, parked, err := inspect(ctx, out, s, rulesGiven)
+	w, parked, err := open(ctx, out, s, rulesGiven)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func Show(ctx context.Context, out *output.Output, s *settings.Settings, rulesGi
 
 // failureOf turns the end of a search for an id into the sentence to be read.
 func failureOf(env *environment.Environment, id string, err error) error {
-	if errors.Is(err, projections.ErrNotParked) {
+	if errors.Is(err, inspect.ErrNotParked) {
 		return ending.Invalid("nothing is parked under %s: `dynamill parked list` shows the IDs", printable.Shell(id))
 	}
 	return env.Classify(err)
@@ -110,11 +111,11 @@ var errEnough = errors.New("enough is read")
 
 // IDs lists at least so many ids if there are as many. Without an answer it has none.
 func IDs(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool, least int) (ids []string) {
-	_, parked, err := inspect(ctx, out, s, rulesGiven)
+	_, parked, err := open(ctx, out, s, rulesGiven)
 	if err != nil {
 		return nil
 	}
-	_ = parked.EachParked(ctx, func(page []projections.Parked) error {
+	_ = parked.EachParked(ctx, func(page []inspect.Parked) error {
 		for _, p := range page {
 			ids = append(ids, p.ID)
 		}
@@ -134,12 +135,12 @@ const ListedClaimantsMax = 3
 
 // List prints what is parked while it is read.
 func List(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) error {
-	w, parked, err := inspect(ctx, out, s, rulesGiven)
+	w, parked, err := open(ctx, out, s, rulesGiven)
 	if err != nil {
 		return err
 	}
 	list := list{Output: out}
-	err = parked.EachParked(ctx, func(page []projections.Parked) error {
+	err = parked.EachParked(ctx, func(page []inspect.Parked) error {
 		for _, p := range page {
 			list.add(entryOf(p, ListedClaimantsMax))
 		}
@@ -236,9 +237,9 @@ func Change(ctx context.Context, out *output.Output, s *settings.Settings, what 
 	if err != nil {
 		return w.Env.Classify(err)
 	}
-	var chosen []projections.Parked
+	var chosen []inspect.Parked
 	if all {
-		err = engine.EachParked(ctx, func(page []projections.Parked) error {
+		err = engine.EachParked(ctx, func(page []inspect.Parked) error {
 			for _, p := range page {
 				p.Claimants = nil // there may be many
 				chosen = append(chosen, p)
@@ -259,7 +260,7 @@ func Change(ctx context.Context, out *output.Output, s *settings.Settings, what 
 	return w.Env.Classify(what.changeAll(ctx, out, engine, chosen))
 }
 
-func (c Action) changeAll(ctx context.Context, out *output.Output, engine *projections.Engine, chosen []projections.Parked) error {
+func (c Action) changeAll(ctx context.Context, out *output.Output, engine *projections.Engine, chosen []inspect.Parked) error {
 	outcomes, still := outcomes{Outcomes: []outcome{}}, 0
 	for _, entry := range chosen {
 		o, err := c.changeOne(ctx, engine, entry)
@@ -286,7 +287,7 @@ const (
 )
 
 // changeOne does one thing to one entry. An entry that is gone by now was cleared by a record.
-func (c Action) changeOne(ctx context.Context, engine *projections.Engine, entry projections.Parked) (outcome, error) {
+func (c Action) changeOne(ctx context.Context, engine *projections.Engine, entry inspect.Parked) (outcome, error) {
 	o := outcome{ID: entry.ID, Result: c.done}
 	if c.retries && entry.Key == (change.Key{}) {
 		o.Result, o.Reason = notRetried, "a record that could not be read: discard it once you have looked at it"
@@ -294,12 +295,12 @@ func (c Action) changeOne(ctx context.Context, engine *projections.Engine, entry
 	}
 	err := c.do(engine, ctx, entry.ID)
 	if err == nil && c.retries {
-		var left projections.Parked
+		var left inspect.Parked
 		if left, err = engine.FindParked(ctx, entry.ID); err == nil {
 			o.Result, o.Reason = stillParked, left.Reason
 		}
 	}
-	if errors.Is(err, projections.ErrNotParked) {
+	if errors.Is(err, inspect.ErrNotParked) {
 		err = nil
 	}
 	return o, err

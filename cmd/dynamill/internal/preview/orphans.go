@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -59,7 +60,7 @@ func (p *Plan) addOrphans(ctx context.Context, w *session.Session, found *projec
 func countOrphans(ctx context.Context, w *session.Session, names []string) (map[string]int64, error) {
 	cfg := w.AuditConfig(names)
 	cfg.Ahead = true
-	audit, err := projections.OpenAudit(ctx, cfg)
+	audit, err := audits.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
@@ -41,7 +41,7 @@ func (s *seedSample) Each(ctx context.Context, f func(change.Item) error) (err e
 }
 
 // estimateSeed judges a sample of the table as a dry run of replay judges all of it.
-func estimateSeed(ctx context.Context, cfg projections.AuditConfig, logger *slog.Logger, c environment.Counts) (e *seedEstimate) {
+func estimateSeed(ctx context.Context, cfg audits.Config, logger *slog.Logger, c environment.Counts) (e *seedEstimate) {
 	defer func() {
 		if e != nil {
 			e.Counted = cfg.Rules.Folded()
@@ -49,7 +49,7 @@ func estimateSeed(ctx context.Context, cfg projections.AuditConfig, logger *slog
 	}()
 	cfg.Ahead = true
 	sample := &seedSample{client: cfg.Client, table: cfg.Table}
-	audit, err := projections.OpenAudit(ctx, cfg)
+	audit, err := audits.Open(ctx, cfg)
 	if err != nil {
 		return projectSeed(c, 0, false, 0, 0, err)
 	}

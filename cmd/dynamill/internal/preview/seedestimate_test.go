@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
@@ -84,7 +85,7 @@ func TestSeedEstimateIsWhatSeedingWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cfg := projections.AuditConfig{Client: sim, Table: "app", StateTable: "app-dynamill", Rules: loaded(t, plannedRules)}
+	cfg := audits.Config{Client: sim, Table: "app", StateTable: "app-dynamill", Rules: loaded(t, plannedRules)}
 	e := estimateSeed(t.Context(), cfg, nil, environment.Counts{})
 	if !e.Exact || e.Items != int64(len(items)) || e.Writes == 0 || e.WriteUnits == 0 || e.NotSampled != "" {
 		t.Fatalf("%+v", e)

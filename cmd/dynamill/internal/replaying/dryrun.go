@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -63,7 +63,7 @@ type unforeseen struct {
 func (r *replayer) dryRun(ctx context.Context) error {
 	ahead := r.AuditConfig(r.options.Rules)
 	ahead.Ahead = true
-	audit, err := projections.OpenAudit(ctx, ahead)
+	audit, err := audits.Open(ctx, ahead)
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking at table %q: %w", r.Table, err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
@@ -56,7 +57,7 @@ type Sightings struct {
 }
 
 // SightingsOfAudit returns the sightings of an audit.
-func SightingsOfAudit(ctx context.Context, audit *projections.Audit) (Sightings, error) {
+func SightingsOfAudit(ctx context.Context, audit *audits.Audit) (Sightings, error) {
 	targets, err := audit.LookForTargets(ctx)
 	return Sightings{sighting.Seen{Matches: audit.Matches(), Targets: targets, Whole: true}, true}, err
 }

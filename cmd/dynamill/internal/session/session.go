@@ -21,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -75,8 +76,8 @@ func (s *Session) EngineConfig(budget int) projections.Config {
 }
 
 // AuditConfig is what every audit of the table is opened with. Without names it judges all rules.
-func (s *Session) AuditConfig(names []string) projections.AuditConfig {
-	return projections.AuditConfig{
+func (s *Session) AuditConfig(names []string) audits.Config {
+	return audits.Config{
 		Client: s.Env.Tables, Table: s.Table, StateTable: s.Env.StateTable, Rules: s.Set, Names: names,
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -99,11 +99,11 @@ func take(ctx context.Context, env *environment.Environment, set *rules.Set, loo
 		return nil, fmt.Errorf("reading the leases: %w", err)
 	}
 	shown := Leases{Table: env.LeaseTable, Shards: []Shard{}}
-	found, err := projections.Inspect(ctx, env.Tables, env.StateTable)
-	unregistered := errors.Is(err, projections.ErrUnregistered)
+	found, err := inspect.Read(ctx, env.Tables, env.StateTable)
+	unregistered := errors.Is(err, inspect.ErrUnregistered)
 	switch {
 	case unregistered: // what the lease table holds means nothing without rules
-		found, set = &projections.Inspection{Table: env.Table, StateTable: env.StateTable, Parked: map[string]int{}}, &rules.Set{}
+		found, set = &inspect.Inspection{Table: env.Table, StateTable: env.StateTable, Parked: map[string]int{}}, &rules.Set{}
 	case err != nil:
 		return nil, fmt.Errorf("looking at the state of table %q in %s: %w", env.Table, env.Where(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -19,20 +20,20 @@ import (
 
 // Report is the result of `status`, and as JSON what docs/operations.md says.
 type Report struct {
-	Table       string                        `json:"table"`
-	StateTable  string                        `json:"stateTable"`
-	Created     string                        `json:"created"`
-	Incarnation string                        `json:"incarnation"`
-	Epoch       int                           `json:"epoch"`
-	Live        bool                          `json:"live"`
-	Health      healthStatus                  `json:"health"`
-	Summary     string                        `json:"summary"`
-	Rules       []ruleStatus                  `json:"rules"`
-	Seeding     *projections.InspectedSeeding `json:"seeding"`
-	Tasks       []taskStatus                  `json:"tasks"`
-	Waits       []budgetWait                  `json:"budgetWaits"`
-	Parked      parkedStatus                  `json:"parked"`
-	Leases      Leases                        `json:"leases"`
+	Table       string           `json:"table"`
+	StateTable  string           `json:"stateTable"`
+	Created     string           `json:"created"`
+	Incarnation string           `json:"incarnation"`
+	Epoch       int              `json:"epoch"`
+	Live        bool             `json:"live"`
+	Health      healthStatus     `json:"health"`
+	Summary     string           `json:"summary"`
+	Rules       []ruleStatus     `json:"rules"`
+	Seeding     *inspect.Seeding `json:"seeding"`
+	Tasks       []taskStatus     `json:"tasks"`
+	Waits       []budgetWait     `json:"budgetWaits"`
+	Parked      parkedStatus     `json:"parked"`
+	Leases      Leases           `json:"leases"`
 
 	Missing []recordedMissing `json:"missingTargets"`
 
@@ -125,7 +126,7 @@ func shardsOf(rows []leases.Lease, now time.Time) []Shard {
 	return shards
 }
 
-func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Report {
+func newStatus(found *inspect.Inspection, leases Leases, set *rules.Set) *Report {
 	s := &Report{
 		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
@@ -151,7 +152,7 @@ func newStatus(found *projections.Inspection, leases Leases, set *rules.Set) *Re
 }
 
 // ruleStatuses are the registered rules, and behind them those of the file that are not.
-func ruleStatuses(registered []projections.InspectedRule, file []*rules.Rule) []ruleStatus {
+func ruleStatuses(registered []inspect.Rule, file []*rules.Rule) []ruleStatus {
 	kinds, inForce, all := map[string]string{}, map[string]string{}, []ruleStatus{}
 	for _, r := range file {
 		kinds[r.Fingerprint] = r.KindName()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
@@ -57,7 +57,7 @@ func (s *Report) seedingText() string {
 }
 
 // seedingLine says how far a scan is.
-func seedingLine(s *projections.InspectedSeeding) string {
+func seedingLine(s *inspect.Seeding) string {
 	if s == nil {
 		return "no place is saved yet: not begun, or at the first items"
 	}

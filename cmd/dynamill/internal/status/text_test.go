@@ -13,20 +13,21 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 // inspected is a state table in the middle of its work.
-func inspected() *projections.Inspection {
-	return &projections.Inspection{
+func inspected() *inspect.Inspection {
+	return &inspect.Inspection{
 		StateTable: "app-dynamill", Table: "app", Incarnation: "5c8e", Epoch: 2, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Rules: []projections.InspectedRule{
+		Rules: []inspect.Rule{
 			{ID: "comment-count", Name: "comment-count", Fingerprint: "f1", State: "live", Live: true, Epoch: 1},
 			{ID: "order-total", Name: "total", Fingerprint: "f2", State: "seeding", Epoch: 2},
 		},
-		Seeding: &projections.InspectedSeeding{Phase: "derive", Level: 1, Items: 12500},
-		Tasks: []projections.InspectedTask{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000,
+		Seeding: &inspect.Seeding{Phase: "derive", Level: 1, Items: 12500},
+		Tasks: []inspect.Task{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000,
 			Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Parked: map[string]int{"value.type": 2, "key.smuggled": 1},
 		Budgets: []projections.RecordedBudget{{Process: "5c8e01", At: time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC),
@@ -164,13 +165,13 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		rules   int // of inspected's
-		seeding *projections.InspectedSeeding
+		seeding *inspect.Seeding
 		summary string
 		says    string
 	}{
 		{"no rule", 0, nil, "no rule is registered yet", "NAME"},
 		{"not begun", 2, nil, "1 of 2 rules not live yet", "not begun, or at the first items"},
-		{"shown", 1, &projections.InspectedSeeding{Phase: "show", Level: -1, Items: 1},
+		{"shown", 1, &inspect.Seeding{Phase: "show", Level: -1, Items: 1},
 			"every rule is live, and computed values are still being written", "writing computed values, for rules of all levels: 1 item so far"},
 		{"live", 1, nil, "all rules are live", "comment-count"},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 )
 
@@ -43,7 +43,7 @@ func (w *Watch) Note(p verify.Progress) {
 }
 
 // Verify verifies with an audit, shows how far that is, and looks for targets that do not exist.
-func (w *Watch) Verify(ctx context.Context, s *session.Session, audit *projections.Audit, cfg verify.Config) (summary *verify.Summary,
+func (w *Watch) Verify(ctx context.Context, s *session.Session, audit *audits.Audit, cfg verify.Config) (summary *verify.Summary,
 	seen report.Sightings, err error) {
 	cfg.Auditor, cfg.Logger, cfg.Progress = audit, s.Logger, w.Note
 	stop := progress.Start(ctx, s.Screen, s.Logger, w.State)

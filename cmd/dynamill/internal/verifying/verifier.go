@@ -16,6 +16,8 @@ import (
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -52,7 +54,7 @@ func (r *verification) breakOff(ctx context.Context, env *environment.Environmen
 
 func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.Summary, error) {
 	options := r.options
-	audit, err := projections.OpenAudit(ctx, w.AuditConfig(options.Rules))
+	audit, err := audits.Open(ctx, w.AuditConfig(options.Rules))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 	if err := r.count(ctx, w, summary); err != nil {
 		return nil, err
 	}
-	inspected, err := projections.Inspect(ctx, w.Env.Tables, w.Env.StateTable)
+	inspected, err := inspect.Read(ctx, w.Env.Tables, w.Env.StateTable)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (s Scans) ReadUnits() float64 { return s.Items.ReadUnits() + s.Rows.ReadUni
 
 // mender mends with an engine what rederiving can mend, and with the audit the rest.
 type mender struct {
-	*projections.Audit
+	*audits.Audit
 	*projections.Engine
 }
 

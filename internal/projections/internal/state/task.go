@@ -144,6 +144,16 @@ func (t Task) IsOfFanOut(o Task) bool {
 	return t.Parent == o.Parent && t.At == o.At && t.Refill == o.Refill && t.Since.Equal(o.Since)
 }
 
+// LookedAt counts the children that the fan-out of a task has looked at, in all its ranges.
+func (t Task) LookedAt(all []Task) (children int) {
+	for _, o := range all {
+		if o.IsOfFanOut(t) {
+			children += o.Children + o.RangesChildren
+		}
+	}
+	return children
+}
+
 // TaskIsHeldAs is the condition that no worker has taken, held or released a stored task since it was read.
 func TaskIsHeldAs(c *table.Expression, t Task) string { return TaskIs(c, t) + c.Same("until", t.until) }
 

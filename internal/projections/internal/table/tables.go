@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -61,7 +62,7 @@ type writing struct {
 
 // New returns a user's table, of which Describe learns the keys, and its state table.
 func New(client Client, table, stateTable string) *Tables {
-	rd := &Reader{reads: client, Table: table, StateTable: stateTable}
+	rd := &Reader{reads: client, Table: table, StateTable: cmp.Or(stateTable, table+"-dynamill")}
 	return &Tables{Reader: rd, Client: client, Logger: slog.New(slog.DiscardHandler), writing: &writing{}}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/computed"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -96,7 +96,7 @@ func TestExplainTellsTheValues(t *testing.T) {
 	s := kindtest.Load(t, "indexes.yaml")
 	post := change.Item{"pk": change.String("POST#1"), "sk": change.String("METADATA"), "status": change.String("published"),
 		"createdAt": change.String("2026"), "likes": change.String("many"), "title": change.String("x")}
-	x := projections.Explain(s, change.Record{Key: change.Key{Partition: "POST#1", Sort: "METADATA"}, New: post})
+	x := audits.Explain(s, change.Record{Key: change.Key{Partition: "POST#1", Sort: "METADATA"}, New: post})
 	var got []string
 	for _, line := range x.Lines {
 		got = append(got, line.Rule+": "+line.Effect+" => "+line.Write)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -81,7 +81,7 @@ func TestExplainTellsWhatWouldBeDeleted(t *testing.T) {
 	post := change.Item{"pk": change.String("POST#1"), "sk": change.String("METADATA"), "slug": change.String("first")}
 	like := change.Item{"pk": change.String("USER#1"), "sk": change.String("LIKE#1"), "postId": change.String("1"), "about": change.String("first")}
 	said := func(before, after change.Image, pk, sk string) string {
-		x := projections.Explain(s, change.Record{Key: change.Key{Partition: pk, Sort: sk}, Old: before, New: after})
+		x := audits.Explain(s, change.Record{Key: change.Key{Partition: pk, Sort: sk}, Old: before, New: after})
 		var lines []string
 		for _, line := range x.Lines {
 			lines = append(lines, line.Rule+": "+line.Effect+" => "+line.Write)

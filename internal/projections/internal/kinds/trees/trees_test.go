@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/trees"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -104,7 +104,7 @@ func TestExplainTellsWhatIsSet(t *testing.T) {
 			change.Item{"name": change.List(nil)}),
 	} {
 		var got []string
-		for _, line := range projections.Explain(s, change.Record{Key: key, New: it}).Lines {
+		for _, line := range audits.Explain(s, change.Record{Key: key, New: it}).Lines {
 			got = append(got, line.Effect+" => "+line.Write)
 		}
 		if diff := cmp.Diff([]string{want}, got); diff != "" {

@@ -1,6 +1,9 @@
-package projections
+// Package inspect reads a state table without a rule file: which rules are registered, how far a scan is, which tasks are left, and what
+// is parked. It writes nothing.
+package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,16 +33,16 @@ type Inspection struct {
 	Incarnation string
 	Epoch       int       // of the rules
 	Created     time.Time // the state table
-	Rules       []InspectedRule
-	Seeding     *InspectedSeeding // nil while no place of a scan is stored
-	Tasks       []InspectedTask
+	Rules       []Rule
+	Seeding     *Seeding // nil while no place of a scan is stored
+	Tasks       []Task
 	Parked      map[string]int // how many by code
 	Missing     []state.RecordedMissing
 	Budgets     []state.RecordedBudget // of processes whose work waits, or did a minute ago
 }
 
-// InspectedRule is a rule as it is registered.
-type InspectedRule struct {
+// Rule is a rule as it is registered.
+type Rule struct {
 	ID, Name, Fingerprint string
 	State                 string // as stored: "seeding", "live", "retiring" or "retired"
 	Live                  bool
@@ -52,8 +55,8 @@ type InspectedRule struct {
 	Shards              int // that the newest generation knows
 }
 
-// InspectedSeeding is the place of the scan that is under way, or was when its process ended.
-type InspectedSeeding struct {
+// Seeding is the place of the scan that is under way, or was when its process ended.
+type Seeding struct {
 	// "derive" derives what the items ask for, "tally" counts for rules that fold records, "show" then writes computed values; "clean" and
 	// "sweep" take back what former rules wrote
 	Phase string `json:"phase"`
@@ -61,8 +64,8 @@ type InspectedSeeding struct {
 	Items int64  `json:"items"` // seen in this scan, to the last place that was saved
 }
 
-// InspectedTask is what is left of a large fan-out.
-type InspectedTask struct {
+// Task is what is left of a large fan-out.
+type Task struct {
 	Rule     string // its name
 	Parent   change.Key
 	Children int       // looked at so far, those that refer to the parent written
@@ -71,42 +74,42 @@ type InspectedTask struct {
 
 // Live reports whether every rule is in force and shows what it derives, and nothing is left of former rules.
 func (i *Inspection) Live() bool {
-	return i.Seeding == nil && slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Former }) &&
-		!slices.ContainsFunc(i.Rules, func(r InspectedRule) bool { return !r.Live && !r.Cleaned })
+	return i.Seeding == nil && slices.ContainsFunc(i.Rules, func(r Rule) bool { return !r.Former }) &&
+		!slices.ContainsFunc(i.Rules, func(r Rule) bool { return !r.Live && !r.Cleaned })
 }
 
-// Inspect reads a state table and writes nothing. Without a registry it returns a *SetupError that wraps ErrUnregistered.
-func Inspect(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
-	rd, found, err := beginInspection(ctx, client, stateTable)
+// Read reads a state table and writes nothing. Without a registry it returns a *SetupError that wraps ErrUnregistered.
+func Read(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
+	rd, found, err := begin(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
 	}
 	// After the rules: if all of them are live, and no scan is under way afterwards, everything is live.
-	if found.Seeding, err = rd.inspectSeeding(ctx); err != nil {
+	if found.Seeding, err = rd.readSeeding(ctx); err != nil {
 		return nil, err
 	}
-	if found.Tasks, err = rd.inspectTasks(ctx); err != nil {
+	if found.Tasks, err = Tasks(ctx, rd.rows, rd.planner); err != nil {
 		return nil, err
 	}
-	if found.Parked, err = rd.inspectParked(ctx); err != nil {
+	if found.Parked, err = NewParkedReader(rd.rows, rd.planner).ParkedCodes(ctx); err != nil {
 		return nil, err
 	}
-	if found.Budgets, err = rd.inspectBudgets(ctx); err != nil {
+	if found.Budgets, err = rd.readBudgets(ctx); err != nil {
 		return nil, err
 	}
-	if err := rd.inspectGenerations(ctx, found.Rules); err != nil {
+	if err := rd.countShards(ctx, found.Rules); err != nil {
 		return nil, err
 	}
-	found.Missing, err = sightings.ReadRecorded(ctx, rd.reader, rd.planner)
+	found.Missing, err = sightings.ReadRecorded(ctx, rd.rows, rd.planner)
 	return found, err
 }
 
-// beginInspection reads the registry, and returns a reader of the state table and what is found so far.
-func beginInspection(ctx context.Context, client table.InspectClient, stateTable string) (*ruleReader, *Inspection, error) {
-	rd := &ruleReader{table.NewReader(client, stateTable), &plan.Planner{}}
-	own, known, err := registry.Read(ctx, rd.reader)
+// begin reads the registry, and returns a reader of the state table and what is found so far.
+func begin(ctx context.Context, client table.InspectClient, stateTable string) (*reader, *Inspection, error) {
+	rd := &reader{table.NewReader(client, stateTable), &plan.Planner{}}
+	own, known, err := registry.Read(ctx, rd.rows)
 	if errors.As(err, new(*ddb.ResourceNotFoundException)) || err == nil && own == nil {
-		err = unregistered(stateTable, err)
+		err = Unregistered(stateTable, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -114,16 +117,22 @@ func beginInspection(ctx context.Context, client table.InspectClient, stateTable
 	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
 		StateTable: stateTable, Table: own.Name, Created: own.Created, Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
-		Rules: rd.inspectRules(known),
+		Rules: rd.listRules(known),
 	}
 	return rd, found, nil
 }
 
-// ErrUnregistered is wrapped by the errors of Inspect and OpenAudit if there is no state table, or none with a registry.
+// reader reads a state table without rules: it knows them by what is registered.
+type reader struct {
+	rows    *table.Reader
+	planner *plan.Planner
+}
+
+// ErrUnregistered is wrapped by the errors of this package and of audits.Open if there is no state table, or none with a registry.
 var ErrUnregistered = errors.New("nothing is registered")
 
-// unregistered says that there is no state table, by the error that tells, or that it is empty.
-func unregistered(stateTable string, missing error) error {
+// Unregistered says that there is no state table, by the error that tells, or that it is empty.
+func Unregistered(stateTable string, missing error) error {
 	problem := fmt.Sprintf("state table %s is empty", stateTable)
 	if missing != nil {
 		problem = fmt.Sprintf("there is no state table %s", stateTable)
@@ -132,14 +141,14 @@ func unregistered(stateTable string, missing error) error {
 		Remedy: "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"}
 }
 
-// inspectRules lists the registered rules by id, and binds names to ids: all that tasks and parked records ask of a rule.
-func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule {
+// listRules lists the registered rules by id, and binds names to ids: all that tasks and parked records ask of a rule.
+func (rd *reader) listRules(known map[string]state.Rule) []Rule {
 	set, ids := &rules.Set{}, map[*rules.Rule]string{}
 	var formers []*plan.Binding
-	found := make([]InspectedRule, 0, len(known))
+	found := make([]Rule, 0, len(known))
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		item := known[id]
-		r := InspectedRule{
+		r := Rule{
 			ID: id, Name: item.Name, Fingerprint: item.Fingerprint, State: item.State, Live: item.State == state.Live, Epoch: item.Epoch,
 			Generation: item.Generation, Counted: item.Counted,
 		}
@@ -157,13 +166,13 @@ func (rd *ruleReader) inspectRules(known map[string]state.Rule) []InspectedRule 
 	return found
 }
 
-// inspectGenerations counts the shards that the newest generations know.
-func (rd *ruleReader) inspectGenerations(ctx context.Context, rules []InspectedRule) error {
+// countShards counts the shards that the newest generations know.
+func (rd *reader) countShards(ctx context.Context, rules []Rule) error {
 	for i, r := range rules {
 		if b := rd.planner.ByID(r.ID); b != nil && r.Generation > 0 {
 			c := table.NewExpression()
-			in := rd.reader.StateQuery(state.LanesCondition(c, b, int64(r.Generation)), c)
-			err := rd.reader.QueryPages(ctx, "reading the lanes of "+r.Name, in, func(rows []table.Row) error {
+			in := rd.rows.StateQuery(state.LanesCondition(c, b, int64(r.Generation)), c)
+			err := rd.rows.QueryPages(ctx, "reading the lanes of "+r.Name, in, func(rows []table.Row) error {
 				rules[i].Shards += len(rows)
 				return nil
 			})
@@ -175,30 +184,48 @@ func (rd *ruleReader) inspectGenerations(ctx context.Context, rules []InspectedR
 	return nil
 }
 
-func (rd *ruleReader) inspectSeeding(ctx context.Context) (*InspectedSeeding, error) {
-	cursor, err := seeding.ReadCursor(ctx, rd.reader, rd.planner)
+func (rd *reader) readSeeding(ctx context.Context) (*Seeding, error) {
+	cursor, err := seeding.ReadCursor(ctx, rd.rows, rd.planner)
 	if err != nil || cursor.Phase == "" {
 		return nil, err
 	}
-	return &InspectedSeeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
+	return &Seeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
 }
 
-func (rd *ruleReader) inspectTasks(ctx context.Context) ([]InspectedTask, error) {
-	tasks, _, err := rd.readTasks(ctx)
-	found := make([]InspectedTask, 0, len(tasks))
+// ReadTasks reads the tasks of the rules that a planner knows, former ones among them, and the roll-ups that workers have put off.
+func ReadTasks(ctx context.Context, rows *table.Reader, p *plan.Planner) (tasks []state.Task, rollups []state.DueRollup, err error) {
+	c := table.NewExpression()
+	in := rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
+	err = rows.QueryPages(ctx, "listing tasks", in, func(page []table.Row) error {
+		for _, r := range page {
+			if t, known := state.ReadTask(rows, p, r); known {
+				tasks = append(tasks, t)
+			} else if d, known := state.ReadDueRollup(p, r); known {
+				rollups = append(rollups, d)
+			}
+		}
+		return nil
+	})
+	return tasks, rollups, err
+}
+
+// Tasks lists what is left of large fan-outs, former rules' aside.
+func Tasks(ctx context.Context, rows *table.Reader, p *plan.Planner) ([]Task, error) {
+	tasks, _, err := ReadTasks(ctx, rows, p)
+	found := make([]Task, 0, len(tasks))
 	for i, t := range tasks {
 		listed := slices.ContainsFunc(tasks[:i], t.IsOfFanOut) // by a range, or for one
 		if !t.Parent.Former && !listed {                       // otherwise the worker of tasks ends it
-			found = append(found, InspectedTask{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: lookedAt(t, tasks), Since: t.Since})
+			found = append(found, Task{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.LookedAt(tasks), Since: t.Since})
 		}
 	}
 	return found, err
 }
 
-func (rd *ruleReader) inspectBudgets(ctx context.Context) (found []state.RecordedBudget, err error) {
+func (rd *reader) readBudgets(ctx context.Context) (found []state.RecordedBudget, err error) {
 	c := table.NewExpression()
-	in := rd.reader.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.BudgetPartition)), c)
-	err = rd.reader.QueryPages(ctx, "reading what waits for budgets", in, func(rows []table.Row) error {
+	in := rd.rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.BudgetPartition)), c)
+	err = rd.rows.QueryPages(ctx, "reading what waits for budgets", in, func(rows []table.Row) error {
 		for _, r := range rows {
 			if b, fresh := state.ReadBudget(r, time.Now()); fresh {
 				found = append(found, b)
@@ -207,33 +234,6 @@ func (rd *ruleReader) inspectBudgets(ctx context.Context) (found []state.Recorde
 		return nil
 	})
 	return found, err
-}
-
-// Unfinished reads what is parked and which tasks are left.
-func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
-	if found.Parked, err = e.inspectParked(ctx); err != nil {
-		return found, err
-	}
-	tasks, err := e.inspectTasks(ctx)
-	found.Tasks = len(tasks)
-	for _, t := range tasks {
-		if !t.Since.IsZero() && (found.OldestTask.IsZero() || t.Since.Before(found.OldestTask)) {
-			found.OldestTask = t.Since
-		}
-	}
-	return found, err
-}
-
-// inspectParked counts page by page and asks for codes alone: a parked record may be large.
-func (rd *ruleReader) inspectParked(ctx context.Context) (map[string]int, error) {
-	codes := map[string]int{}
-	err := rd.reader.QueryPages(ctx, countingParked, rd.parkedQuery(table.NewExpression(), "code"), func(rows []table.Row) error {
-		for _, item := range rows {
-			codes[table.TextOf(item["code"])]++
-		}
-		return nil
-	})
-	return codes, err
 }
 
 // Origins is what a state table tells of how it came to be used.
@@ -255,18 +255,8 @@ func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable str
 	return Origins{Registered: true, FollowedWith: own.Leases}, err
 }
 
-// NoteFollowed notes the lease table of the processes that follow the stream. It must exist: a crash leaves no note without one.
-func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
-	own, err := registry.ReadTable(ctx, e.tables.Reader)
-	if err != nil || own != nil && own.Leases == leaseTable {
-		return err
-	}
-	c := table.NewExpression()
-	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
-	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
-	noted, err := e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
-	if err == nil && !noted {
-		return registry.ErrEpochMoved
-	}
-	return err
-}
+// EngineRule stands for writes that serve no rule alone.
+const EngineRule = "(engine)"
+
+// RuleName is the name of a rule by its id.
+func RuleName(p *plan.Planner, id string) string { return cmp.Or(p.NameOf(id), EngineRule) }

@@ -1,4 +1,6 @@
-package projections
+// Package audits compares what is derived with what the items ask for, and explains what one record or one item means to a rule file.
+// It reads only; a caller may let it mend what it found.
+package audits
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -22,10 +25,11 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tally"
+	"github.com/dynamill/dynamill/projections"
 )
 
-// AuditConfig says what an Audit judges.
-type AuditConfig struct {
+// Config says what an Audit judges.
+type Config struct {
 	Client     table.Client
 	Table      string
 	StateTable string // default: Table and "-dynamill"
@@ -45,9 +49,9 @@ type Audit struct {
 	seen    auditSeen
 }
 
-// OpenAudit reads the registry, and creates and registers nothing.
-func OpenAudit(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	ts := table.New(cfg.Client, cfg.Table, stateTableOf(cfg.Table, cfg.StateTable))
+// Open reads the registry, and creates and registers nothing.
+func Open(ctx context.Context, cfg Config) (*Audit, error) {
+	ts := table.New(cfg.Client, cfg.Table, cfg.StateTable)
 	a := &Audit{planner: &plan.Planner{CanExist: ts.CanExist}, tables: ts}
 	tableID, err := registry.Describe(ctx, a.tables, cfg.Rules)
 	if err != nil {
@@ -105,7 +109,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	case missing && ahead:
 		return nil, nil
 	case missing:
-		return nil, unregistered(a.tables.StateTable, err)
+		return nil, inspect.Unregistered(a.tables.StateTable, err)
 	case err != nil:
 		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
@@ -116,14 +120,14 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	case own == nil && ahead:
 		return nil, nil
 	case own == nil:
-		return nil, unregistered(a.tables.StateTable, nil)
+		return nil, inspect.Unregistered(a.tables.StateTable, nil)
 	}
 	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
 	return known, registry.CheckOwner(a.tables, own, tableID)
 }
 
 // bind binds the rules to what the registry knows of them. Rules that are not in force yet it binds as they will be.
-func (a *Audit) bind(ctx context.Context, cfg AuditConfig, known map[string]state.Rule) error {
+func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rule) error {
 	m := registry.Match(cfg.Rules, known)
 	if !cfg.Ahead && len(m.Retire) > 0 {
 		return m.Refusal(a.tables.StateTable, known)
@@ -236,12 +240,12 @@ type auditSeen struct {
 
 // auditTargets are the missing targets of one rule. All are counted, and the first of them held.
 type auditTargets struct {
-	MissingTargets                  // without examples
-	held           map[string]int64 // sources of each
+	projections.MissingTargets                  // without examples
+	held                       map[string]int64 // sources of each
 }
 
 // Matches counts the items that the audit has looked at, by their entities.
-func (a *Audit) Matches() Matches {
+func (a *Audit) Matches() projections.Matches {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
 	return sightings.MatchesOf(a.planner.Set, a.seen.items, plan.Seen{})
@@ -257,7 +261,7 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	t := a.seen.targets[p.Rule]
 	if t == nil {
 		r := a.planner.ByID(p.Rule).Rule
-		t = &auditTargets{MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
+		t = &auditTargets{projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
 		if r.ByUnique {
 			t.Unique = r.Pointed().Unique
 		}
@@ -274,10 +278,10 @@ func (a *Audit) addPointed(p audit.Pointed) {
 }
 
 // LookForTargets returns the missing targets by rule. It looks at about a thousand of each again: some may have come since.
-func (a *Audit) LookForTargets(ctx context.Context) ([]MissingTargets, error) {
+func (a *Audit) LookForTargets(ctx context.Context) ([]projections.MissingTargets, error) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
-	var all []MissingTargets
+	var all []projections.MissingTargets
 	for id, t := range a.seen.targets {
 		b := a.planner.ByID(id)
 		if t.Targets > 0 && !b.Rule.ByUnique {

@@ -1,4 +1,4 @@
-package projections
+package audits
 
 import (
 	"context"
@@ -15,18 +15,18 @@ import (
 
 // Explanation says what one record means to a rule set.
 type Explanation struct {
-	Old       string        `json:"oldEntity,omitempty"` // of the old image; "" if there is none
-	New       string        `json:"newEntity,omitempty"` // of the new image; "" if there is none
-	Unmatched bool          `json:"unmatched"`           // neither image is of an entity
-	Lines     []ExplainLine `json:"rules"`
-	Stamps    []StampLine   `json:"stamps,omitempty"` // on the new image
+	Old       string      `json:"oldEntity,omitempty"` // of the old image; "" if there is none
+	New       string      `json:"newEntity,omitempty"` // of the new image; "" if there is none
+	Unmatched bool        `json:"unmatched"`           // neither image is of an entity
+	Lines     []Line      `json:"rules"`
+	Stamps    []StampLine `json:"stamps,omitempty"` // on the new image
 }
 
 // StampLine is what a stamp says.
 type StampLine = explaining.StampLine
 
-// ExplainLine is one effect of a record.
-type ExplainLine struct {
+// Line is one effect of a record.
+type Line struct {
 	Rule   string `json:"rule"`
 	Effect string `json:"effect"` // what the record changes
 	Write  string `json:"write"`  // what the engine would write, as far as the record alone can tell
@@ -42,7 +42,7 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 		ids[r] = registry.FreeID(r.Name, taken) // as a new state table gives them
 	}
 	p := &plan.Planner{Bindings: plan.Bind(set, ids), Epoch: 1}
-	x := Explanation{Lines: []ExplainLine{}}
+	x := Explanation{Lines: []Line{}}
 	if old := p.MatchOf(rec.Key, rec.Old).Entity; old != nil {
 		x.Old = old.Name
 	}
@@ -62,7 +62,7 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 			continue // the move holds what an item asks for
 		}
 		b.Family.Explain(pl, b, func(effect, write string) {
-			x.Lines = append(x.Lines, ExplainLine{r.Name, effect, write})
+			x.Lines = append(x.Lines, Line{r.Name, effect, write})
 		})
 	}
 	for _, b := range p.InForce {
@@ -73,41 +73,41 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 			x.Stamps = append(x.Stamps, StampLine{Attribute: b.Stamp, Rule: b.Rule.Name, Says: s.Version.Words()})
 		}
 	}
-	slices.SortStableFunc(x.Lines, func(a, b ExplainLine) int {
+	slices.SortStableFunc(x.Lines, func(a, b Line) int {
 		return slices.Compare([]string{a.Rule, a.Effect}, []string{b.Rule, b.Effect})
 	})
 	return x
 }
 
-func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []ExplainLine {
+func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []Line {
 	old, had := mv.Old[k]
 	new, has := mv.New[k]
 	if had && has && old.String() == new.String() {
 		return nil
 	}
 	name := p.NameOf(k.ID)
-	var lines []ExplainLine
+	var lines []Line
 	if had {
 		if w := p.WordsOf(k.ID, old); !has || w.Place == "" || w.Place != p.WordsOf(k.ID, new).Place {
-			lines = append(lines, ExplainLine{name, "takes back " + w.What, w.Undo})
+			lines = append(lines, Line{name, "takes back " + w.What, w.Undo})
 		}
 	}
 	if has {
 		w := p.WordsOf(k.ID, new)
-		lines = append(lines, ExplainLine{name, "asks for " + w.What, w.Redo})
+		lines = append(lines, Line{name, "asks for " + w.What, w.Redo})
 	}
 	return lines
 }
 
 // KeyExplanation says what both tables hold of one item.
 type KeyExplanation struct {
-	Key    string        `json:"key"`
-	Exists bool          `json:"exists"`
-	Entity string        `json:"entity,omitempty"` // "" if there is no item, or it is of none
-	Made   bool          `json:"made"`             // the engine made the item
-	Stamps []StampLine   `json:"stamps"`
-	Rows   []RowLine     `json:"rows"`
-	Lines  []ExplainLine `json:"rules"` // what an insertion of the item as it is would cause
+	Key    string      `json:"key"`
+	Exists bool        `json:"exists"`
+	Entity string      `json:"entity,omitempty"` // "" if there is no item, or it is of none
+	Made   bool        `json:"made"`             // the engine made the item
+	Stamps []StampLine `json:"stamps"`
+	Rows   []RowLine   `json:"rows"`
+	Lines  []Line      `json:"rules"` // what an insertion of the item as it is would cause
 }
 
 // RowLine is one thing that a row of the state table says.
@@ -128,7 +128,7 @@ func (a *Audit) ExplainKey(ctx context.Context, key change.Key) (KeyExplanation,
 		return KeyExplanation{}, err
 	}
 	x := KeyExplanation{
-		Key: key.String(), Exists: it.Image != nil, Made: plan.IsMade(key, it.Image), Stamps: it.Stamps, Rows: it.Rows, Lines: []ExplainLine{},
+		Key: key.String(), Exists: it.Image != nil, Made: plan.IsMade(key, it.Image), Stamps: it.Stamps, Rows: it.Rows, Lines: []Line{},
 	}
 	if x.Exists {
 		asked := explain(a.planner.Set, change.Record{Key: key, New: it.Image}, false)
