@@ -152,9 +152,9 @@ func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 	case c.blames(theirs, pair.Theirs.Text):
 		return false
 	}
-	known := append([]string(nil), theirs.Shape.Variables...)
-	if theirs.Decl.Unique.Given() {
-		known = append(known, theirs.Decl.Unique.Text)
+	known := slices.Clone(theirs.Shape.Variables)
+	if unique := theirs.Decl.Unique; unique.Given() && !slices.Contains(known, unique.Text) {
+		known = append(known, unique.Text)
 	}
 	hint := spelling.DidYouMean(pair.Theirs.Text, known)
 	if pair.IsBare() && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
