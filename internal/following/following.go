@@ -33,7 +33,7 @@ type Tables struct{ State, Lease string }
 
 // Client is what Tables needs of DynamoDB.
 type Client interface {
-	projections.InspectClient
+	inspect.Client
 	leases.Client
 }
 

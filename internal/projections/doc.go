@@ -12,8 +12,11 @@
 // table are package state's, items are written through package target, the rules
 // in force are package registry's, and package sightings tells what was seen.
 // Package seeding says which pass over a table comes next, package sweep goes over
-// the state table, and package host declares what a kind of rule can do. An Audit
-// is the door to package auditing, which reads, judges and mends.
+// the state table, and package host declares what a kind of rule can do.
+//
+// Beside it, package audits compares what is derived with what items ask for, through
+// package auditing, which reads, judges and mends, and package audit, which only decides;
+// package inspect reads the state table without a rule file.
 //
 // A run can be done over as it was: no request, and no order of requests,
 // depends on the order of a map. Of calls that are under way together, which

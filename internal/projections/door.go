@@ -8,7 +8,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
@@ -34,11 +33,9 @@ type (
 	Stats             = projections.Stats
 	RuleStats         = projections.RuleStats
 	BudgetStats       = projections.BudgetStats
-	RecordedBudget    = state.RecordedBudget
 	SeedProgress      = projections.SeedProgress
 	TaskProgress      = projections.TaskProgress
 	Unfinished        = projections.Unfinished
-	RecordedMissing   = state.RecordedMissing
 )
 
 // What can become of a rule under another rule file.

@@ -240,14 +240,17 @@ func (e *Engine) inPieces(ctx context.Context, keys []change.Key, do func([]chan
 // Budget returns how this engine keeps to its budget.
 func (e *Engine) Budget() BudgetStats { return e.host.BudgetStats() }
 
+// engineRule stands for writes that serve no rule alone.
+const engineRule = "(engine)"
+
 // RuleStats returns the counts of every rule, sorted by name.
 func (e *Engine) RuleStats() []RuleStats {
-	byName := map[string]RuleStats{inspect.EngineRule: {Rule: inspect.EngineRule}}
+	byName := map[string]RuleStats{engineRule: {Rule: engineRule}}
 	for _, r := range e.planner.Set.Rules {
 		byName[r.Name] = RuleStats{Rule: r.Name}
 	}
 	for id, counts := range e.tables.WrittenFor() {
-		name := inspect.RuleName(e.planner, id)
+		name := cmp.Or(e.planner.NameOf(id), engineRule)
 		before := byName[name] // of a former rule, or of one that has its name
 		byName[name] = RuleStats{Rule: name, Writes: before.Writes + counts.Writes, WriteUnits: before.WriteUnits + counts.Units}
 	}
@@ -271,7 +274,8 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	return e.seen.RecordMissing(ctx, atOnce)
 }
 
-// NoteFollowed notes the lease table of the processes that follow the stream. It must exist: a crash leaves no note without one.
+// NoteFollowed notes the lease table of the processes that follow the stream, which inspect.ReadOrigins reads. It must exist: a crash
+// leaves no note without one.
 func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
 	own, err := registry.ReadTable(ctx, e.tables.Reader)
 	if err != nil || own != nil && own.Leases == leaseTable {

@@ -143,7 +143,7 @@ func readRow(a *audits.Audit, e *Engine, r table.Row) {
 	state.EntryItem(r)
 	state.ReferenceChild(r)
 	state.ReadTask(e.tables.Reader, e.planner, r)
-	state.ReadParked(r)
+	e.planner.NameOf(state.ReadParked(r).Rule)
 	if target, ok := audit.ReadContested(item); ok {
 		readContested(e, r, target)
 	}

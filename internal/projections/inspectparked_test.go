@@ -25,8 +25,8 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 		t.Fatalf("parked are %+v, %v", want, err)
 	}
 	before := w.scan("app-dynamill")
-	found, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill")
-	if err != nil || found.Table != "app" {
+	found, userTable, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill")
+	if err != nil || userTable != "app" {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	var got []inspect.Parked
@@ -49,7 +49,7 @@ func TestInspectionListsWhatIsParked(t *testing.T) {
 
 func TestInspectingWhatIsParkedNeedsARegistry(t *testing.T) {
 	w := newWorld(t, socialRules)
-	if _, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*table.SetupError)) {
+	if _, _, err := inspect.OpenParked(w.ctx, w.sim, "app-dynamill"); !errors.As(err, new(*table.SetupError)) {
 		t.Errorf("%v; want a SetupError", err)
 	}
 }

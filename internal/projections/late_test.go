@@ -13,7 +13,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/inspect"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 )
 
 // unreadable is a record as a driver has it that could read only its key and position.
@@ -227,7 +227,7 @@ func TestARederivedParentOfManyLeavesATask(t *testing.T) {
 		t.Errorf("%d comments are filled with the request, want 5", n)
 	}
 	w.expectTasks(e, 1)
-	tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
+	tasks, _, err := host.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 	if err != nil {
 		t.Fatal(err)
 	}

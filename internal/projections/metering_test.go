@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/inspect"
 )
 
 const meteredRules = `
@@ -91,7 +90,7 @@ func TestRulesThatWroteNothingHaveStats(t *testing.T) {
 	for _, r := range newWorld(t, meteredRules).engine(nil).RuleStats() {
 		names = append(names, r.Rule)
 	}
-	if diff := cmp.Diff([]string{inspect.EngineRule, "comment-author", "comment-count", "user-comments"}, names); diff != "" {
+	if diff := cmp.Diff([]string{engineRule, "comment-author", "comment-count", "user-comments"}, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -33,7 +32,7 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 }
 
 // RetryParked rederives the item. What was parked goes if the item is good now; otherwise it stays with its new reason. Records
-// that could not be read stay, as do contested targets and those with too many values. It returns ErrNotParked for an unknown id.
+// that could not be read stay, as do contested targets and those with too many values. It returns inspect.ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	p, err := e.FindParked(ctx, id)
 	if err != nil {
@@ -55,25 +54,10 @@ func (e *Engine) RetryParked(ctx context.Context, id string) error {
 }
 
 // DiscardParked forgets what is parked under an id: the item has no effect under the rule until it changes. It returns
-// ErrNotParked for an unknown id.
+// inspect.ErrNotParked for an unknown id.
 func (e *Engine) DiscardParked(ctx context.Context, id string) error {
 	if _, err := e.FindParked(ctx, id); err != nil {
 		return err
 	}
 	return e.host.Unpark(ctx, id, "")
-}
-
-// Unfinished reads what is parked and which tasks are left.
-func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
-	if found.Parked, err = e.ParkedCodes(ctx); err != nil {
-		return found, err
-	}
-	tasks, err := inspect.Tasks(ctx, e.tables.Reader, e.planner)
-	found.Tasks = len(tasks)
-	for _, t := range tasks {
-		if !t.Since.IsZero() && (found.OldestTask.IsZero() || t.Since.Before(found.OldestTask)) {
-			found.OldestTask = t.Since
-		}
-	}
-	return found, err
 }

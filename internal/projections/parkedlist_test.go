@@ -54,7 +54,7 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 	}
 	client := &weighed{Client: w.sim}
 	e := w.engine(client)
-	inspected, err := inspect.OpenParked(w.ctx, client, "app-dynamill")
+	inspected, _, err := inspect.OpenParked(w.ctx, client, "app-dynamill")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func TestParkedRecordsAreListedWithoutTheirText(t *testing.T) {
 		return ids
 	}
 	for name, list := range map[string]func() []string{
-		"EachParked":       func() []string { return idsOf(e.EachParked) },
-		"ParkedInspection": func() []string { return idsOf(inspected.EachParked) },
+		"EachParked": func() []string { return idsOf(e.EachParked) },
+		"OpenParked": func() []string { return idsOf(inspected.EachParked) },
 		"ParkedBehind": func() (ids []string) {
 			behind := ""
 			for more := true; more; {

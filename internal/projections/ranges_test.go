@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -47,7 +48,7 @@ func (w *world) cutRenaming(e *Engine) (from int) {
 // workRow works off the next piece of the task of a range, or of the fan-out's own.
 func (w *world) workRow(e *Engine, number int) {
 	w.t.Helper()
-	tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
+	tasks, _, err := host.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 	i := slices.IndexFunc(tasks, func(t state.Task) bool { return t.Range == number })
 	if err != nil || i < 0 {
 		w.t.Fatal(tasks, err)
@@ -139,7 +140,7 @@ func TestWorkersTakeDifferentRanges(t *testing.T) {
 			ended <- err
 		}()
 		<-slept
-		tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
+		tasks, _, err := host.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 		held := slices.IndexFunc(tasks, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })
 		if err != nil || held < 0 {
 			t.Fatal(tasks, err)
@@ -233,7 +234,7 @@ func TestRangeEndsWithoutItsFanOut(t *testing.T) {
 	w, open := rangedCrowd(t)
 	e := open(w.sim)
 	from := w.cutRenaming(e)
-	tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner)
+	tasks, _, err := host.ReadTasks(w.ctx, e.tables.Reader, e.planner)
 	if err != nil {
 		t.Fatal(err)
 	}

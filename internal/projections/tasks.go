@@ -151,7 +151,7 @@ type Worked struct {
 
 // LookForTasks raises TasksFound if a task is left, be it another worker's.
 func (e *Engine) LookForTasks(ctx context.Context) error {
-	all, rollups, err := inspect.ReadTasks(ctx, e.tables.Reader, e.planner)
+	all, rollups, err := host.ReadTasks(ctx, e.tables.Reader, e.planner)
 	if len(all)+len(rollups) > 0 {
 		e.tasksFound.Add(1)
 	}
@@ -171,7 +171,7 @@ func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 	failed := map[table.Key]error{}
 	ended := func(err error) error { return errors.Join(append(slices.Collect(maps.Values(failed)), err)...) }
 	for turn := e.suffix; ; turn++ { // not every worker at the same task
-		all, rollups, err := inspect.ReadTasks(ctx, e.tables.Reader, e.planner)
+		all, rollups, err := host.ReadTasks(ctx, e.tables.Reader, e.planner)
 		if err != nil {
 			return did, ended(err)
 		}
@@ -227,4 +227,19 @@ func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 			}
 		}
 	}
+}
+
+// Unfinished reads what is parked and which tasks are left.
+func (e *Engine) Unfinished(ctx context.Context) (found Unfinished, err error) {
+	if found.Parked, err = e.ParkedCodes(ctx); err != nil {
+		return found, err
+	}
+	tasks, err := inspect.Tasks(ctx, e.tables.Reader, e.planner)
+	found.Tasks = len(tasks)
+	for _, t := range tasks {
+		if !t.Since.IsZero() && (found.OldestTask.IsZero() || t.Since.Before(found.OldestTask)) {
+			found.OldestTask = t.Since
+		}
+	}
+	return found, err
 }

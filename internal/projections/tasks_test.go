@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/inspect"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
@@ -53,7 +53,7 @@ func (w *world) named(name string) (n int) {
 
 func (w *world) expectTasks(e *Engine, n int) {
 	w.t.Helper()
-	if tasks, _, err := inspect.ReadTasks(w.ctx, e.tables.Reader, e.planner); err != nil || len(tasks) != n {
+	if tasks, _, err := host.ReadTasks(w.ctx, e.tables.Reader, e.planner); err != nil || len(tasks) != n {
 		w.t.Errorf("tasks %v, %v; want %d", tasks, err, n)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -36,7 +35,7 @@ type Config struct {
 	Rules      *rules.Set
 	Names      []string // of the rules to judge; none: all
 
-	// Ahead judges the rules as if they were in force. Without it a rule that the registry does not know is a *SetupError.
+	// Ahead judges the rules as if they were in force. Without it a rule that the registry does not know is a *projections.SetupError.
 	Ahead bool
 }
 
@@ -46,7 +45,7 @@ type Audit struct {
 	tables  *table.Tables
 	audited *auditing.Table
 	waiting []string // rules that are not live: their aggregates are not judged
-	seen    auditSeen
+	seen    seenItems
 }
 
 // Open reads the registry, and creates and registers nothing.
@@ -57,7 +56,7 @@ func Open(ctx context.Context, cfg Config) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := a.readForAudit(ctx, tableID, cfg.Ahead)
+	known, err := a.readRegistry(ctx, tableID, cfg.Ahead)
 	if err == nil {
 		err = a.bind(ctx, cfg, known)
 	}
@@ -101,15 +100,15 @@ func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) 
 	return func(b *plan.Binding) bool { return !showing(b) }, nil
 }
 
-// readForAudit reads the registry; of a table that has none it knows nothing, where that is allowed.
-func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
+// readRegistry reads the registry; of a table that has none it knows nothing, where that is allowed.
+func (a *Audit) readRegistry(ctx context.Context, tableID string, ahead bool) (map[string]state.Rule, error) {
 	_, err := a.tables.StateTableActive(ctx)
 	missing := errors.As(err, new(*ddb.ResourceNotFoundException))
 	switch {
 	case missing && ahead:
 		return nil, nil
 	case missing:
-		return nil, inspect.Unregistered(a.tables.StateTable, err)
+		return nil, registry.Unregistered(a.tables.StateTable, err)
 	case err != nil:
 		return nil, fmt.Errorf("state table %s: %w", a.tables.StateTable, err)
 	}
@@ -120,7 +119,7 @@ func (a *Audit) readForAudit(ctx context.Context, tableID string, ahead bool) (m
 	case own == nil && ahead:
 		return nil, nil
 	case own == nil:
-		return nil, inspect.Unregistered(a.tables.StateTable, nil)
+		return nil, registry.Unregistered(a.tables.StateTable, nil)
 	}
 	a.planner.Incarnation, a.planner.Epoch = own.Incarnation, own.Epoch
 	return known, registry.CheckOwner(a.tables, own, tableID)
@@ -231,15 +230,15 @@ func (a *Audit) ReadSums(ctx context.Context, suspects []drift.Suspect, want map
 	return a.audited.Read(ctx, suspects, auditing.Sums{Want: want, Before: before})
 }
 
-// auditSeen collects what an audit reports beside drift: items by entity, and missing targets at which sources point.
-type auditSeen struct {
+// seenItems collects what an audit reports beside drift: items by entity, and missing targets at which sources point.
+type seenItems struct {
 	mu      sync.Mutex
 	items   plan.Seen
-	targets map[string]*auditTargets // by rule id
+	targets map[string]*seenTargets // by rule id
 }
 
-// auditTargets are the missing targets of one rule. All are counted, and the first of them held.
-type auditTargets struct {
+// seenTargets are the missing targets of one rule. All are counted, and the first of them held.
+type seenTargets struct {
 	projections.MissingTargets                  // without examples
 	held                       map[string]int64 // sources of each
 }
@@ -256,12 +255,12 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
 	if a.seen.targets == nil {
-		a.seen.targets = map[string]*auditTargets{}
+		a.seen.targets = map[string]*seenTargets{}
 	}
 	t := a.seen.targets[p.Rule]
 	if t == nil {
 		r := a.planner.ByID(p.Rule).Rule
-		t = &auditTargets{projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
+		t = &seenTargets{projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
 		if r.ByUnique {
 			t.Unique = r.Pointed().Unique
 		}
@@ -308,7 +307,7 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]projections.MissingTarget
 }
 
 // lookAgain takes targets out that exist by now.
-func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *auditTargets) error {
+func (a *Audit) lookAgain(ctx context.Context, b *plan.Binding, t *seenTargets) error {
 	there, err := sightings.Existing(ctx, a.tables.Reader, a.planner, b, slices.Sorted(maps.Keys(t.held)))
 	if err != nil {
 		return err

@@ -3,10 +3,8 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +13,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
@@ -25,6 +24,16 @@ import (
 )
 
 var _ table.InspectClient = (*dynamodb.Client)(nil)
+
+// ErrUnregistered is wrapped by the errors of Read and OpenParked if there is no state table, or none with a registry.
+var ErrUnregistered = registry.ErrUnregistered
+
+// What callers need to read with, and of what they read.
+type (
+	Client          = table.InspectClient
+	RecordedBudget  = state.RecordedBudget
+	RecordedMissing = state.RecordedMissing
+)
 
 // Inspection is what the state table tells by itself. Its parts are read one after the other, each consistently.
 type Inspection struct {
@@ -37,8 +46,8 @@ type Inspection struct {
 	Seeding     *Seeding // nil while no place of a scan is stored
 	Tasks       []Task
 	Parked      map[string]int // how many by code
-	Missing     []state.RecordedMissing
-	Budgets     []state.RecordedBudget // of processes whose work waits, or did a minute ago
+	Missing     []RecordedMissing
+	Budgets     []RecordedBudget // of processes whose work waits, or did a minute ago
 }
 
 // Rule is a rule as it is registered.
@@ -78,8 +87,9 @@ func (i *Inspection) Live() bool {
 		!slices.ContainsFunc(i.Rules, func(r Rule) bool { return !r.Live && !r.Cleaned })
 }
 
-// Read reads a state table and writes nothing. Without a registry it returns a *SetupError that wraps ErrUnregistered.
-func Read(ctx context.Context, client table.InspectClient, stateTable string) (*Inspection, error) {
+// Read reads a state table and writes nothing. Without a registry it returns a *projections.SetupError that wraps
+// ErrUnregistered.
+func Read(ctx context.Context, client Client, stateTable string) (*Inspection, error) {
 	rd, found, err := begin(ctx, client, stateTable)
 	if err != nil {
 		return nil, err
@@ -105,11 +115,11 @@ func Read(ctx context.Context, client table.InspectClient, stateTable string) (*
 }
 
 // begin reads the registry, and returns a reader of the state table and what is found so far.
-func begin(ctx context.Context, client table.InspectClient, stateTable string) (*reader, *Inspection, error) {
+func begin(ctx context.Context, client Client, stateTable string) (*reader, *Inspection, error) {
 	rd := &reader{table.NewReader(client, stateTable), &plan.Planner{}}
 	own, known, err := registry.Read(ctx, rd.rows)
 	if errors.As(err, new(*ddb.ResourceNotFoundException)) || err == nil && own == nil {
-		err = Unregistered(stateTable, err)
+		err = registry.Unregistered(stateTable, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -126,19 +136,6 @@ func begin(ctx context.Context, client table.InspectClient, stateTable string) (
 type reader struct {
 	rows    *table.Reader
 	planner *plan.Planner
-}
-
-// ErrUnregistered is wrapped by the errors of this package and of audits.Open if there is no state table, or none with a registry.
-var ErrUnregistered = errors.New("nothing is registered")
-
-// Unregistered says that there is no state table, by the error that tells, or that it is empty.
-func Unregistered(stateTable string, missing error) error {
-	problem := fmt.Sprintf("state table %s is empty", stateTable)
-	if missing != nil {
-		problem = fmt.Sprintf("there is no state table %s", stateTable)
-	}
-	return &table.SetupError{Problem: problem, Err: errors.Join(ErrUnregistered, missing),
-		Remedy: "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"}
 }
 
 // listRules lists the registered rules by id, and binds names to ids: all that tasks and parked records ask of a rule.
@@ -192,26 +189,9 @@ func (rd *reader) readSeeding(ctx context.Context) (*Seeding, error) {
 	return &Seeding{Phase: string(cursor.Phase), Level: cursor.Level, Items: cursor.Items}, nil
 }
 
-// ReadTasks reads the tasks of the rules that a planner knows, former ones among them, and the roll-ups that workers have put off.
-func ReadTasks(ctx context.Context, rows *table.Reader, p *plan.Planner) (tasks []state.Task, rollups []state.DueRollup, err error) {
-	c := table.NewExpression()
-	in := rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
-	err = rows.QueryPages(ctx, "listing tasks", in, func(page []table.Row) error {
-		for _, r := range page {
-			if t, known := state.ReadTask(rows, p, r); known {
-				tasks = append(tasks, t)
-			} else if d, known := state.ReadDueRollup(p, r); known {
-				rollups = append(rollups, d)
-			}
-		}
-		return nil
-	})
-	return tasks, rollups, err
-}
-
-// Tasks lists what is left of large fan-outs, former rules' aside.
+// Tasks lists what is left of large fan-outs, those of former rules aside.
 func Tasks(ctx context.Context, rows *table.Reader, p *plan.Planner) ([]Task, error) {
-	tasks, _, err := ReadTasks(ctx, rows, p)
+	tasks, _, err := host.ReadTasks(ctx, rows, p)
 	found := make([]Task, 0, len(tasks))
 	for i, t := range tasks {
 		listed := slices.ContainsFunc(tasks[:i], t.IsOfFanOut) // by a range, or for one
@@ -222,7 +202,7 @@ func Tasks(ctx context.Context, rows *table.Reader, p *plan.Planner) ([]Task, er
 	return found, err
 }
 
-func (rd *reader) readBudgets(ctx context.Context) (found []state.RecordedBudget, err error) {
+func (rd *reader) readBudgets(ctx context.Context) (found []RecordedBudget, err error) {
 	c := table.NewExpression()
 	in := rd.rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.BudgetPartition)), c)
 	err = rd.rows.QueryPages(ctx, "reading what waits for budgets", in, func(rows []table.Row) error {
@@ -244,7 +224,7 @@ type Origins struct {
 }
 
 // ReadOrigins reads a state table and writes nothing. One that is missing or empty has no Origins.
-func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable string) (Origins, error) {
+func ReadOrigins(ctx context.Context, client Client, stateTable string) (Origins, error) {
 	own, err := registry.ReadTable(ctx, table.NewReader(client, stateTable))
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return Origins{}, nil
@@ -254,9 +234,3 @@ func ReadOrigins(ctx context.Context, client table.InspectClient, stateTable str
 	}
 	return Origins{Registered: true, FollowedWith: own.Leases}, err
 }
-
-// EngineRule stands for writes that serve no rule alone.
-const EngineRule = "(engine)"
-
-// RuleName is the name of a rule by its id.
-func RuleName(p *plan.Planner, id string) string { return cmp.Or(p.NameOf(id), EngineRule) }

@@ -32,7 +32,7 @@ type Parked struct {
 	contested *audit.ContestedTarget // nil for every other entry
 }
 
-// Contested returns the target of a contested one; nil for every other entry.
+// Contested returns the target of an entry for a contested one; nil for every other entry.
 func (p *Parked) Contested() *audit.ContestedTarget { return p.contested }
 
 // ParkedReader reads what is parked. It writes nothing.
@@ -95,7 +95,7 @@ func (pr ParkedReader) CountParked(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
-// ParkedCodes counts what is parked by its code, page by page and asks for codes alone: a parked record may be large.
+// ParkedCodes counts what is parked by code. It goes page by page and asks for codes alone: a parked record may be large.
 func (pr ParkedReader) ParkedCodes(ctx context.Context) (map[string]int, error) {
 	codes := map[string]int{}
 	err := pr.rows.QueryPages(ctx, countingParked, pr.parkedQuery(table.NewExpression(), "code"), func(rows []table.Row) error {
@@ -146,7 +146,7 @@ func (pr ParkedReader) readParked(item table.Row) Parked {
 		p.contested, p.Value, p.Key = &t, t.Value, t.Target
 	}
 	if row.Rule != "" { // a record that could not be read has none
-		p.Rule = RuleName(pr.planner, row.Rule)
+		p.Rule = pr.planner.NameOf(row.Rule)
 	}
 	return p
 }
@@ -194,17 +194,12 @@ func (p *Parked) addClaimants(rows map[table.Key]table.Row) {
 	p.Reason = host.ContentionReason(*t, set.Sources)
 }
 
-// ParkedInspection reads what is parked. It needs no rules.
-type ParkedInspection struct {
-	ParkedReader
-	Table string // the user's, that the state table belongs to
-}
-
-// OpenParked begins to read what is parked. Where nothing has run yet it returns Read's *SetupError.
-func OpenParked(ctx context.Context, client table.InspectClient, stateTable string) (*ParkedInspection, error) {
+// OpenParked begins to read what is parked, and needs no rules. It also returns the name of the user's table. Where nothing has run yet
+// it returns Read's *projections.SetupError.
+func OpenParked(ctx context.Context, client Client, stateTable string) (parked ParkedReader, userTable string, err error) {
 	rd, found, err := begin(ctx, client, stateTable)
 	if err != nil {
-		return nil, err
+		return ParkedReader{}, "", err
 	}
-	return &ParkedInspection{NewParkedReader(rd.rows, rd.planner), found.Table}, nil
+	return NewParkedReader(rd.rows, rd.planner), found.Table, nil
 }

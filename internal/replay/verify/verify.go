@@ -21,7 +21,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 )
 
-// Auditor knows the rules and the state table; *projections.Audit is one.
+// Auditor knows the rules and the state table; *audits.Audit is one.
 type Auditor interface {
 	Facts(item change.Item, emit func(drift.Fact))
 	RowFacts(row change.Item, emit func(drift.Fact))

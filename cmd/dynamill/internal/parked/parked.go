@@ -69,20 +69,19 @@ func entryOf(p inspect.Parked, claimantsMax int) Entry {
 }
 
 // open begins to read what is parked, and needs no rules for it.
-func open(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (*session.Session,
-	*inspect.ParkedInspection, error) {
-	w, err := session.Inspect(out, s, rulesGiven)
-	if err != nil {
-		return nil, nil, err
+func open(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool) (w *session.Session, parked inspect.ParkedReader,
+	err error) {
+	if w, err = session.Inspect(out, s, rulesGiven); err != nil {
+		return nil, parked, err
 	}
 	if _, err := w.Describe(ctx); err != nil {
-		return nil, nil, err
+		return nil, parked, err
 	}
-	parked, err := inspect.OpenParked(ctx, w.Env.Tables, w.Env.StateTable)
+	parked, userTable, err := inspect.OpenParked(ctx, w.Env.Tables, w.Env.StateTable)
 	if err != nil {
-		return nil, nil, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.ExplainLostState(ctx, err)))
+		return nil, parked, w.Env.Classify(fmt.Errorf("looking what is parked: %w", w.Env.ExplainLostState(ctx, err)))
 	}
-	return w, parked, w.Env.CheckOwner(parked.Table)
+	return w, parked, w.Env.CheckOwner(userTable)
 }
 
 // Show prints one entry.

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
-func inspectedMissing() []projections.RecordedMissing {
-	return []projections.RecordedMissing{{At: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC), Whole: true,
+func inspectedMissing() []inspect.RecordedMissing {
+	return []inspect.RecordedMissing{{At: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC), Whole: true,
 		MissingTargets: projections.MissingTargets{
 			Rule: "total", Entity: "Order", Sources: 49, Targets: 1, Examples: []string{"O#\x1bE3"},
 			OtherCase: &projections.OtherCase{Missing: "O#\x1bE3", Exists: "O#\x1be3"},
@@ -22,7 +23,7 @@ func inspectedMissing() []projections.RecordedMissing {
 
 func TestStatusListsMissingTargets(t *testing.T) {
 	found := inspected()
-	found.Missing = append(inspectedMissing(), projections.RecordedMissing{MissingTargets: projections.MissingTargets{
+	found.Missing = append(inspectedMissing(), inspect.RecordedMissing{MissingTargets: projections.MissingTargets{
 		Rule: "lines", Entity: "Order", Unique: "orderId", Sources: 1, Targets: 1, About: true, All: true, Examples: []string{"o1"},
 	}, At: time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC)})
 	want := `

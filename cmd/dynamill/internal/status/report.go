@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/health"
 	"github.com/dynamill/dynamill/internal/printable"
-	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/sighting"
@@ -321,7 +320,7 @@ type recordedMissing struct {
 	text string
 }
 
-func recordedMissingOf(rows []projections.RecordedMissing) []recordedMissing {
+func recordedMissingOf(rows []inspect.RecordedMissing) []recordedMissing {
 	all := []recordedMissing{}
 	for _, r := range rows {
 		all = append(all, recordedMissing{report.MissingOf(r.MissingTargets), output.Time(r.At), r.Whole, sighting.MissingText(r.MissingTargets)})

@@ -30,7 +30,7 @@ func inspected() *inspect.Inspection {
 		Tasks: []inspect.Task{{Rule: "comment-author", Parent: change.Key{Partition: "USER#1", Sort: "PROFILE"}, Children: 3000,
 			Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Parked: map[string]int{"value.type": 2, "key.smuggled": 1},
-		Budgets: []projections.RecordedBudget{{Process: "5c8e01", At: time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC),
+		Budgets: []inspect.RecordedBudget{{Process: "5c8e01", At: time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC),
 			BudgetStats: projections.BudgetStats{UnitsPerSecond: 1000, Spending: 998, Waits: map[string]time.Time{
 				"fan-outs": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "seeding": time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}}}},
 	}

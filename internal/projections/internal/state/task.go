@@ -54,7 +54,7 @@ func TaskRow(t Task, now time.Time) table.Row {
 	return r
 }
 
-// ReadTask reads the row of a task. It reports false for one of rules that this engine does not know: they are newer.
+// ReadTask reads the row of a task. It reports false for one of rules that the planner does not know: they are newer.
 func ReadTask(rd *table.Reader, p *plan.Planner, r table.Row) (t Task, known bool) {
 	item := attributes.ItemFromTable(r)
 	if strings.HasPrefix(item["sk"].Text(), audit.RollupPrefix) {

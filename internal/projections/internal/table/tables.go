@@ -18,7 +18,7 @@ import (
 // Client is what the engine needs of DynamoDB.
 type Client = projections.Client
 
-// InspectClient is what Inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
+// InspectClient is what package inspect needs of DynamoDB: reading. *dynamodb.Client satisfies it.
 type InspectClient interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -60,7 +60,7 @@ type writing struct {
 	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
 }
 
-// New returns a user's table, of which Describe learns the keys, and its state table.
+// New returns a user's table, of which Describe learns the keys, and its state table, by default Table and "-dynamill".
 func New(client Client, table, stateTable string) *Tables {
 	rd := &Reader{reads: client, Table: table, StateTable: cmp.Or(stateTable, table+"-dynamill")}
 	return &Tables{Reader: rd, Client: client, Logger: slog.New(slog.DiscardHandler), writing: &writing{}}

@@ -1,4 +1,4 @@
-package projections
+package audits_test
 
 import (
 	"reflect"
