@@ -85,7 +85,7 @@ func TestCloudWatchAlarmsNameServedMetrics(t *testing.T) {
 			t.Errorf("an alarm uses %s, which /metrics does not have", match[1])
 		}
 	}
-	if alarms := strings.Count(string(text), "Type: AWS::CloudWatch::Alarm"); alarms != 3 || len(names) != alarms {
-		t.Errorf("%d alarms with %d metrics, want 3", alarms, len(names))
+	if alarms := strings.Count(string(text), "Type: AWS::CloudWatch::Alarm"); alarms != 4 || len(names) != alarms {
+		t.Errorf("%d alarms with %d metrics, want 4", alarms, len(names))
 	}
 }
