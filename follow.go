@@ -33,13 +33,17 @@ import (
 // error of AWS that is the same for each attempt, such as a missing permission.
 func Follow(ctx context.Context, cfg Config) error {
 	running := &Running{}
-	for {
+	for moved := error(nil); ; {
 		err := follow(ctx, cfg, running)
+		if moved != nil && errors.As(err, new(*projections.RulesChangedError)) {
+			return moved // the rules of this start were in force: another process has registered newer ones
+		}
 		f := running.follower.Load()
 		if f == nil || !f.engine.Folds() || !errors.Is(err, projections.ErrEpochMoved) {
 			return err
 		}
-		// A rule that counts by stream position is counted anew. If other rules are in force now, the start says so.
+		// A rule that counts by stream position is counted anew, or other rules are in force: the next start tells.
+		moved = err
 		f.Logger.Info("the registry of rules has changed: the engine is opened again")
 	}
 }

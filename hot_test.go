@@ -384,6 +384,34 @@ func TestRulesAreCountedAnewUnderTraffic(t *testing.T) {
 	}
 }
 
+// TestAFormerHotRuleFileEndsAsAnyFormerFile has another process bring a changed file into force: a process with the former one ends as one
+// that a supervisor starts again, with the file that is there by then.
+func TestAFormerHotRuleFileEndsAsAnyFormerFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 1)
+		h.write(20, 0)
+		stop := h.follow("a")
+		h.write(50, 100*time.Millisecond)
+		text := strings.Replace(hotRules, "where: weight > 0", "where: weight > 1", 1)
+		newer, err := compiled.Load("dynamill.yaml", []byte(text), projections.Kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := projections.Compare(t.Context(), h.sim, "app-dynamill", newer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := projections.OpenChanging(t.Context(), projections.Config{Client: h.sim, Table: "app", Rules: newer}, found.Epoch); err != nil {
+			t.Fatal(err)
+		}
+		h.write(50, 100*time.Millisecond)
+		if err := <-h.ended; !errors.Is(err, projections.ErrEpochMoved) || errors.As(err, new(*told.RulesChangedError)) {
+			t.Errorf("the process with the former file ends with %v", err)
+		}
+		stop()
+	})
+}
+
 // TestHotRulesOutliveDeletedLeases has a person delete the lease table's rows, while a rule is counted and while it is live.
 func TestHotRulesOutliveDeletedLeases(t *testing.T) {
 	for seed := range uint64(worldsize.Of(3, 1)) {

@@ -21,8 +21,9 @@ func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 	flags.StringVar(&o.TempDir, "temp-dir", "",
 		"the `folder` for temporary files: about 150 bytes for each item and each row of the state table\n(default: the system's)")
 	flags.IntVar(&o.Segments, "segments", 4, "scan each table in this `number` of parallel segments")
-	flags.Float64Var(&o.ReadRateMax, "read-rate", 0, "scan each table with at most this many read `units` per second (0: no bound)")
-	flags.IntVar(&o.Budget, "budget", 0, "with --repair: write at most this many write `units` per second (0: no bound)")
+	flags.Float64Var(&o.ReadRateMax, "read-rate", 0, "scan both tables together with at most this many read `units` per second (0: no bound)")
+	flags.IntVar(&o.Budget, "budget", 0, "with --repair: derive items again with at most this many write `units` per second (0: no bound);\n"+
+		"sums and state rows are written at once")
 	flags.DurationVar(&o.Settle, "settle", verifying.SettleDefault,
 		"count a difference as drift only if it stands this `duration`, and the stream does not explain it")
 	flags.DurationVar(&o.Wait, "wait", verifying.WaitDefault,

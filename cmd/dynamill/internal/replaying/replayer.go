@@ -137,7 +137,7 @@ func (r *replayer) keys() sources.KeyNames {
 
 func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
-		return fmt.Errorf("stopped after %s: the same command goes on from there", printable.Counted(totals.Items, "item"))
+		return fmt.Errorf("stopped after %s: %s goes on from there", printable.Counted(totals.Items, "item"), r.again())
 	}
 	switch pieces, failed := errors.AsType[*replay.PiecesError](err); {
 	case failed:
@@ -152,12 +152,20 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		for _, err := range pieces.Errors {
 			told.Errors = append(told.Errors, r.Env.Classify(err))
 		}
-		return fmt.Errorf("%w\nthe same command tries them again%s", told, remedy)
+		return fmt.Errorf("%w\n%s tries them again%s", told, r.again(), remedy)
 	case errors.Is(err, projections.ErrEpochMoved):
 		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",
 			settings.ShownFile(r.Settings.Rules))
 	}
-	return r.Env.Classify(fmt.Errorf("replaying: %w; the same command goes on from there", err))
+	return r.Env.Classify(fmt.Errorf("replaying: %w; %s goes on from there", err, r.again()))
+}
+
+// again names the command that resumes: with --restart each process begins anew.
+func (r *replayer) again() string {
+	if r.options.Restart {
+		return "the same command without --restart"
+	}
+	return "the same command"
 }
 
 // Options are the flags of `replay`.
