@@ -28,7 +28,7 @@ func copied(steps []string) map[string]string {
 	from := map[string]string{}
 	for _, step := range steps {
 		words := strings.Fields(step)
-		if strings.HasPrefix(words[0], "--from=") {
+		for strings.HasPrefix(words[0], "--") {
 			words = words[1:]
 		}
 		for _, source := range words[:len(words)-1] {
@@ -64,6 +64,9 @@ func TestTheContainersPathsAgree(t *testing.T) {
 	const certificates = "/etc/ssl/certs/ca-certificates.crt" // of Debian, and where crypto/x509 looks first
 	if target[certificates] != certificates {
 		t.Errorf("the certificates are copied to %q", target[certificates])
+	}
+	if target["/out/tmp"] != "/tmp" { // without it no temporary file can be made
+		t.Errorf("the image has no /tmp: copied are %v", target)
 	}
 	for source := range copied(all["COPY"]) {
 		if path.IsAbs(source) {

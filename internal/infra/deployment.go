@@ -49,16 +49,22 @@ type function struct {
 // LogGroup is the name that Lambda gives a function's log group.
 func (f function) LogGroup() string { return "/aws/lambda/" + f.Name }
 
+// descriptionMax is Lambda's bound, in characters (Lambda API reference, CreateFunction).
+const descriptionMax = 256
+
+// describe cuts a description to what Lambda takes.
+func describe(text string) string { return text[:min(len(text), descriptionMax)] }
+
 // StreamFunction is the function that applies the stream.
 func (d deployment) StreamFunction() function {
-	return function{d, "function", "logs", "", "dynamill", d.FunctionName(), "dynamill for table " + d.Table, d.Timeout,
+	return function{d, "function", "logs", "", "dynamill", d.FunctionName(), describe("dynamill for table " + d.Table), d.Timeout,
 		role{"role", "Role", "function", "lambda", d.Permissions.Function}}
 }
 
 // ReplayFunction is the function that replays.
 func (d deployment) ReplayFunction() function {
 	return function{d, "replay function", "replay logs", "Replay", "replay", d.ReplayName(),
-		"replays table " + d.Table + " with dynamill", replayTimeout,
+		describe("dynamill's replays of table " + d.Table), replayTimeout,
 		role{"replay role", "ReplayRole", "replay", "lambda", d.Permissions.Replay}}
 }
 

@@ -22,7 +22,7 @@ rules:
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, pattern := range infra.Filters(set) {
+	for _, pattern := range infra.Filters(set, nil) {
 		fmt.Println(pattern)
 	}
 	// Output: {"dynamodb":{"Keys":{"pk":{"S":[{"prefix":"POST#"}]},"sk":{"S":[{"prefix":"COMMENT#"},"METADATA"]}}}}

@@ -18,10 +18,15 @@ const (
 // Filters returns the patterns of the event source mapping's filters: a record that passes none of them concerns no rule. No
 // pattern at all means no filter. They are derived from the keys of every entity that some rule reads or writes, so that the
 // record of an application's write over derived data arrives, too. They are derived from keys alone: attributes differ between
-// the images, and a record that takes an item out of an entity matters as much as one that brings it in.
-func Filters(set *rules.Set) []string {
+// the images, and a record that takes an item out of an entity matters as much as one that brings it in. former are the rules
+// that these take the place of, or nil: the function takes back what workers with the former file write late.
+func Filters(set, former *rules.Set) []string {
 	var shapes []keyFilter
-	for _, e := range set.Entities {
+	entities := set.Entities
+	if former != nil {
+		entities = slices.Concat(entities, former.Entities)
+	}
+	for _, e := range entities {
 		if !concerned(e) {
 			continue
 		}

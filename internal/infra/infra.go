@@ -36,7 +36,7 @@ func Generate(format Format, set *rules.Set, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := deployment{Options: o, SAM: format == SAM, Filters: Filters(set), Permissions: permissionsOf(set, o)}
+	d := deployment{Options: o, SAM: format == SAM, Filters: Filters(set, o.Former), Permissions: permissionsOf(set, o)}
 	switch format {
 	case SAM, CloudFormation:
 		return []byte(render(cloudFormation, d)), nil

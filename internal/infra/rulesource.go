@@ -46,6 +46,9 @@ func (o Options) checkRuleSource() error {
 		}
 	case strings.Contains(from, "\n"):
 		variables := map[string]string{"DYNAMILL_TABLE": o.Table, "DYNAMILL_STATE_TABLE": o.StateTable, "DYNAMILL_RULES": from}
+		if o.BesideRun {
+			variables["DYNAMILL_BESIDE_RUN"] = "true"
+		}
 		if n := len(plainJSON(variables)); n > variablesMax {
 			return fmt.Errorf("the rules are too long for a variable: the function's variables would have %d bytes together, Lambda takes %d; "+
 				"put the rules into the zip, or into S3", n, variablesMax)

@@ -142,7 +142,7 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 // The filters reach the mapping as they are, in every language.
 func TestTemplatesHoldTheFilters(t *testing.T) {
 	for _, name := range exampleNames {
-		for _, text := range Filters(example(t, name)) {
+		for _, text := range Filters(example(t, name), nil) {
 			if _, err := pattern.Parse([]byte(text)); err != nil {
 				t.Fatal(err)
 			}

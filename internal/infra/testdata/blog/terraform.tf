@@ -360,8 +360,8 @@ resource "aws_cloudwatch_metric_alarm" "lagging" {
   }
   statistic           = "Maximum"
   period              = 60
-  evaluation_periods  = 5
-  datapoints_to_alarm = 5
+  evaluation_periods  = 15
+  datapoints_to_alarm = 1
   comparison_operator = "GreaterThanThreshold"
   threshold           = 600000
   treat_missing_data  = "notBreaching"
@@ -380,8 +380,8 @@ resource "aws_cloudwatch_metric_alarm" "losing_records" {
   }
   statistic           = "Maximum"
   period              = 60
-  evaluation_periods  = 5
-  datapoints_to_alarm = 5
+  evaluation_periods  = 15
+  datapoints_to_alarm = 1
   comparison_operator = "GreaterThanThreshold"
   threshold           = 43200000
   treat_missing_data  = "notBreaching"
@@ -396,6 +396,25 @@ resource "aws_cloudwatch_metric_alarm" "errors" {
   metric_name       = "Errors"
   dimensions = {
     FunctionName = "blog-dynamill"
+  }
+  statistic           = "Sum"
+  period              = 60
+  evaluation_periods  = 5
+  datapoints_to_alarm = 3
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
+}
+
+# Batches fail, and Lambda delivers them again: the function's log says why.
+resource "aws_cloudwatch_metric_alarm" "failing" {
+  alarm_name        = "blog-dynamill-failing"
+  alarm_description = "Batches fail, and Lambda delivers them again: the function's log says why."
+  namespace         = "dynamill"
+  metric_name       = "Failed"
+  dimensions = {
+    Table = "blog"
   }
   statistic           = "Sum"
   period              = 60
