@@ -28,14 +28,16 @@ import (
 	"github.com/dynamill/dynamill/rules"
 )
 
-const hotRules = `
+const hotHead = `
 version: 1
 table: { keys: [pk, sk] }
 entities:
   Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
   Like: { key: { pk: "LIKE#${likeId}", sk: "LIKE" } }
 rules:
-  likes:  { count: Like, as: Post.likes, by: postId, hot: true }
+`
+
+const hotRules = hotHead + `  likes:  { count: Like, as: Post.likes, by: postId, hot: true }
   weight: { sum: weight, of: Like, as: Post.weight, by: postId, where: weight > 0, hot: true }
 `
 
@@ -401,7 +403,8 @@ func TestAFormerHotRuleFileEndsAsAnyFormerFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := projections.OpenChanging(t.Context(), projections.Config{Client: h.sim, Table: "app", Rules: newer}, found.Epoch); err != nil {
+		cfg := projections.Config{Client: h.sim, Table: "app", Rules: newer}
+		if _, err := projections.OpenChanging(t.Context(), cfg, found.Epoch); err != nil {
 			t.Fatal(err)
 		}
 		h.write(50, 100*time.Millisecond)

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,11 +86,14 @@ func (e *Engine) rollUpDue(ctx context.Context, d state.DueRollup) error {
 		return host.ErrTaskMoved // this process does not know yet that the rule is live
 	}
 	return e.host.DoRollup(ctx, d, func(ctx context.Context) error {
-		pl := &plan.Changes{}
-		pl.Rollups.Put(d.Group, &plan.Rollup{Asked: true})
-		w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix}}
-		w.rollUp(ctx, pl)
-		return w.Err
+		// Before the row is deleted, which is all that tells of this roll-up: it is done again if rules went live meanwhile.
+		return e.registry.Under(ctx, func() error {
+			pl := &plan.Changes{}
+			pl.Rollups.Put(d.Group, &plan.Rollup{Asked: true})
+			w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix}}
+			w.rollUp(ctx, pl)
+			return w.Err
+		})
 	})
 }
 
@@ -107,7 +111,7 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 		now := e.host.Now()
 		switch early := max(d.Due.Sub(now), e.host.Rests(d.Group)); {
 		case failed[state.DueRollupKey(d.Group)] != nil:
-		case early > 0 && early <= max(e.host.DisplayEvery, displayEveryMax): // of a clock that is far ahead, it is due
+		case early > 0 && early <= max(e.host.PeriodOf(d.Group), displayEveryMax): // of a clock that is far ahead, it is due
 			wait(early)
 		case d.IsHeld(now):
 			wait(heldPause)
@@ -118,29 +122,20 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 	if len(due) == 0 {
 		return 0, pause, nil
 	}
-	ended, errs := make([]bool, len(due)), []error(nil)
-	err = e.registry.Under(ctx, func() error {
-		errs = e.tables.Every(ctx, len(due), func(ctx context.Context, i int) error {
-			if ended[i] {
-				return nil
-			}
-			err := e.rollUpDue(ctx, due[i])
-			ended[i] = err == nil
-			return err
-		})
-		return ctx.Err()
-	})
-	for i, err := range errs {
+	errs := e.tables.Every(ctx, len(due), func(ctx context.Context, i int) error { return e.rollUpDue(ctx, due[i]) })
+	for i, each := range errs {
 		switch g := due[i].Group; {
-		case err == nil:
+		case each == nil:
 			done++
-		case errors.Is(err, host.ErrTaskMoved):
+		case errors.Is(each, registry.ErrEpochMoved):
+			err = each
+		case errors.Is(each, host.ErrTaskMoved):
 			wait(heldPause)
 		case ctx.Err() == nil:
-			failed[state.DueRollupKey(g)] = fmt.Errorf("doing the roll-up of %s: %w", g.Group, err)
+			failed[state.DueRollupKey(g)] = fmt.Errorf("doing the roll-up of %s: %w", g.Group, each)
 		}
 	}
-	return done, pause, err
+	return done, pause, cmp.Or(err, ctx.Err())
 }
 
 // Worked is what WorkTasks did.

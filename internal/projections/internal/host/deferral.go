@@ -87,12 +87,12 @@ func (d *deferrals) rests(g plan.GroupRef, now time.Time, every time.Duration) t
 // Rests is how long a roll-up that was put off is to wait, as this process rolled the group up a moment ago; 0 or less: not at all. A batch
 // may have begun with the group long before it wrote the display.
 func (h *Host) Rests(g plan.GroupRef) time.Duration {
-	return h.deferrals.rests(g, h.Now(), h.displayEvery(g))
+	return h.deferrals.rests(g, h.Now(), h.PeriodOf(g))
 }
 
 // NoteRolledUp notes that this process has rolled a group up, for a batch or as what was put off.
 func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
-	if h.displayEvery(g) > 0 {
+	if h.PeriodOf(g) > 0 {
 		h.deferrals.note(g, h.Now(), byBatch)
 	}
 }
@@ -100,8 +100,8 @@ func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
 // Rester is the Form of a rule that says itself how often a display may be written; 0: as others.
 type Rester interface{ DisplayEvery() time.Duration }
 
-// displayEvery is the least time between two writes of a display.
-func (h *Host) displayEvery(g plan.GroupRef) time.Duration {
+// PeriodOf is the least time between two writes of a display.
+func (h *Host) PeriodOf(g plan.GroupRef) time.Duration {
 	if r, ok := g.Rule.Form.(Rester); ok && r.DisplayEvery() > 0 {
 		return r.DisplayEvery()
 	}
@@ -124,7 +124,7 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 	for _, g := range groups {
 		family, ok := g.Rule.Kind.(Deferrer)
 		if ok && family.MayWait(g.Binding) && g.Live.Load() && pl.Rollups.Of(g).OnlyShows() {
-			if at, lately := h.deferrals.take(g, h.Now(), h.displayEvery(g)); lately {
+			if at, lately := h.deferrals.take(g, h.Now(), h.PeriodOf(g)); lately {
 				due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
 				continue
 			}

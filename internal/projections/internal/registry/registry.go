@@ -25,7 +25,9 @@ type Registry struct {
 
 	tables *table.Tables
 	lives  atomic.Int64 // times that rules went live, as last seen
-	now    func() time.Time
+	// reading is full while a goroutine takes over what the rules' rows say. It is no mutex: the holder waits for answers.
+	reading chan struct{}
+	now     func() time.Time
 }
 
 // AnyEpoch is the agreed epoch with which rules are changed whatever is in force.
@@ -43,7 +45,7 @@ type Options struct {
 // Open makes sure of the state table and binds the rules to what the
 // registry knows of them.
 func Open(ctx context.Context, ts *table.Tables, opts Options) (*Registry, error) {
-	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now}
+	reg := &Registry{tables: ts, Planner: &plan.Planner{CanExist: ts.CanExist}, now: opts.Now, reading: make(chan struct{}, 1)}
 	early := &earlyRead{}
 	early.group.Go(func() { early.own, early.known, early.err = Read(ctx, ts.Reader) })
 	defer early.group.Wait()
@@ -196,15 +198,22 @@ var errWentLive = errors.New("rules went live meanwhile")
 // check makes sure that the rules stand as this engine took them to: records are not done under rules that are not all there are
 // (ErrEpochMoved), nor without the roll-ups of rules that went live or the taking back of those that retired meanwhile (errWentLive).
 func (reg *Registry) check(ctx context.Context) error {
-	own, err := ReadTable(ctx, reg.tables.Reader)
-	if err != nil {
+	own, err := reg.readOwn(ctx)
+	if err != nil || own.Live == reg.lives.Load() {
 		return err
 	}
-	if !own.Is(reg.Planner.Incarnation, reg.Planner.Epoch) {
-		return ErrEpochMoved
+	// One after another, and each reads anew: an answer that came late would put back what a newer one told.
+	select {
+	case reg.reading <- struct{}{}:
+		defer func() { <-reg.reading }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if own, err = reg.readOwn(ctx); err != nil {
+		return err
 	}
 	if own.Live == reg.lives.Load() {
-		return nil
+		return errWentLive // another goroutine has taken it over
 	}
 	known, err := readRules(ctx, reg.tables.Reader)
 	if err != nil {
@@ -229,6 +238,18 @@ func (reg *Registry) check(ctx context.Context) error {
 	}
 	reg.lives.Store(own.Live)
 	return errWentLive
+}
+
+// readOwn reads the registry's row of the table; ErrEpochMoved if it is of newer rules, or of another state table.
+func (reg *Registry) readOwn(ctx context.Context) (*state.Table, error) {
+	own, err := ReadTable(ctx, reg.tables.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if !own.Is(reg.Planner.Incarnation, reg.Planner.Epoch) {
+		return nil, ErrEpochMoved
+	}
+	return own, nil
 }
 
 // RaiseEpochAbove is called for newer rules' versions, and returns ErrEpochMoved. If the registry has none so new, a late worker of a lost
