@@ -1,0 +1,73 @@
+package projections
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// TestADisplayThatWaitsIsOfTheGenerationInForce has a generation go live while a display waits, and while a process that knows nothing of
+// that is about to do it. The record behind that display is in the new generation alone.
+func TestADisplayThatWaitsIsOfTheGenerationInForce(t *testing.T) {
+	w := newWorld(t, hotRule)
+	w.put(w.keyItem(likedPost("a")))
+	e := w.counting()
+	now := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+	if err := e.Recount(w.ctx, []string{"likes", "weight"}); !errors.Is(err, ErrEpochMoved) {
+		t.Fatalf("a new generation begins with %v", err)
+	}
+	open := func(f *faulty) *Engine {
+		t.Helper()
+		f.Client, f.around = w.sim, passAll
+		e, err := Open(w.ctx, Config{Client: f, Table: "app", Rules: loadRules(t, w.file), Count: w.plainCount, DisplayEvery: 30 * time.Second,
+			Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	worker := open(&faulty{})
+	s, err := worker.OpenShard(w.ctx, ShardClaim{Shard: "s", Checkpoint: w.records()[0].Position.SequenceNumber(), Trimmed: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	like := func(id string) {
+		t.Helper()
+		w.like(id, "a", 1)
+		all := w.records()
+		for range 2 { // the first time it may learn that a generation went live
+			if _, err := s.Process(w.ctx, []change.Record{all[len(all)-1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	like("1")
+	like("2") // is put off
+	done := false
+	idle := &faulty{}
+	other := open(idle)
+	idle.before = func(op string, in any) {
+		if _, is := in.(*dynamodb.QueryInput); !is {
+			return
+		}
+		if !done { // it lists tasks, and has read the registry just before
+			done = true
+			if err := open(&faulty{}).Seed(w.ctx, nil); err != nil {
+				t.Error(err)
+			}
+			like("3")
+		}
+		now = now.Add(40 * time.Second)
+	}
+	if _, err := other.WorkTasks(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !done {
+		t.Fatal("the other process listed no tasks")
+	}
+	w.expectLikes("a")
+}
