@@ -80,7 +80,7 @@ func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
 	alarmed := regexp.MustCompile(`\n +namespace += "([a-z]+)"\n +metric_name += "(\w+)"\n +dimensions += \{\n +(\w+) += "app"\n`).
 		FindAllStringSubmatch(string(template), -1)
 	shown := regexp.MustCompile(`"([a-z]+)",\s+"(\w+)",\s+"(\w+)",\s+"app"`).FindAllStringSubmatch(string(template), -1)
-	if len(alarmed) != 1 || len(shown) == 0 {
+	if len(alarmed) != 2 || len(shown) == 0 {
 		t.Fatalf("%d alarms and %d rows of the dashboard are of the function's metrics", len(alarmed), len(shown))
 	}
 	var out bytes.Buffer

@@ -202,15 +202,17 @@ func (reg *Registry) check(ctx context.Context) error {
 	if err != nil || own.Live == reg.lives.Load() {
 		return err
 	}
-	// One after another, and each reads anew: an answer that came late would put back what a newer one told.
+	// One after another: an answer that came late would put back what a newer one told.
 	select {
 	case reg.reading <- struct{}{}:
 		defer func() { <-reg.reading }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if own, err = reg.readOwn(ctx); err != nil {
-		return err
+	if own.Live < reg.lives.Load() { // it came late
+		if own, err = reg.readOwn(ctx); err != nil {
+			return err
+		}
 	}
 	if own.Live == reg.lives.Load() {
 		return errWentLive // another goroutine has taken it over
