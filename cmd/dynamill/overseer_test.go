@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,13 +35,30 @@ type watched struct {
 	url    string
 }
 
+// lastPort is the port that unusedAddress gave last. Systems give ports above
+// 32767 to servers that ask for any, so no other test's server takes one of these
+// between the moment it is found free and the moment it is used.
+var lastPort atomic.Int32
+
+// unusedAddress returns an address of this machine at which no server listens.
+func unusedAddress(t *testing.T) string {
+	t.Helper()
+	lastPort.CompareAndSwap(0, 20_000+rand.Int32N(10_000))
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
+	}
+	t.Fatal("100 ports in a row are taken")
+	return ""
+}
+
 // runWatched starts `run --listen` at a free port.
 func (w *world) runWatched(args ...string) *watched {
 	w.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	w.must(err)
-	address := listener.Addr().String()
-	w.must(listener.Close())
+	address := unusedAddress(w.t)
 	cmd, _, stderr := w.command(append([]string{"run", "--listen", address}, args...)...)
 	w.must(cmd.Start())
 	p := &watched{t: w.t, cmd: cmd, ended: make(chan struct{}), stderr: stderr, url: "http://" + address}
