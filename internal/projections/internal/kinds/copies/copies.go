@@ -110,7 +110,7 @@ func (f *Form) Says() []rules.Said {
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 1, Text: "1 WU per child and KB"}
 	if !f.rule.Collection {
-		c.Text += " + 1 WU per child that comes, goes or changes its parent"
+		c.Text += " + 1 WU per child that comes or goes, 2 WU if it changes its parent"
 	}
 	if f.rule.ByUnique {
 		c.Text += fmt.Sprintf(" + 1 WU per %s that changes, 9 WU if its %s does", f.rule.Source.Name, f.rule.Source.Unique)

@@ -59,7 +59,7 @@ func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and 3 WU, when a %s is deleted",
 		f.rule.Target.Name, parent)}
 	if !f.rule.Collection {
-		c.Text += " + 1 WU per child that comes, goes or changes its parent"
+		c.Text += " + 1 WU per child that comes or goes, 2 WU if it changes its parent"
 	}
 	return c
 }
