@@ -163,3 +163,28 @@ func TestVerifyFindsThreeSpoiledGroupsAmong200000Items(t *testing.T) {
 		stop()
 	})
 }
+
+// TestVerifyEndsThoughTheRowsOfLanesAreGone has a person delete them: what rows of groups hold can be compared no more.
+func TestVerifyEndsThoughTheRowsOfLanesAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 15)
+		stop := h.follow("a")
+		h.write(50, 100*time.Millisecond)
+		h.expect("seeded")
+		for _, row := range h.items("app-dynamill") {
+			if strings.HasPrefix(row["pk"].Text(), "lane/") {
+				_, err := h.sim.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new("app-dynamill"),
+					Key: attributes.ItemToTable(change.Item{"pk": row["pk"], "sk": row["sk"]})})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, r := range h.count(counting.Verify) {
+			if !strings.Contains(r.Undecided, "the lane's own row is gone") {
+				t.Errorf("verify finds %v, undecided: %q", r.Findings, r.Undecided)
+			}
+		}
+		stop()
+	})
+}

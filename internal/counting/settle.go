@@ -143,6 +143,9 @@ func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, er
 			if err := c.reader.readOn(ctx); err != nil {
 				return suspect{}, rows, err
 			}
+			if lane := c.reader.unopened(rows.HW); lane != "" {
+				return suspect{}, rows, errAgain{"a row of " + g.name + " is of the lane of shard " + lane + ", and the lane's own row is gone"}
+			}
 			if pace.Sleep(ctx, spacing) != nil {
 				return suspect{}, rows, context.Cause(ctx)
 			}

@@ -3,6 +3,8 @@ package counting
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -293,11 +295,28 @@ func (r *reader) knows(lane, hw string) bool {
 			continue
 		}
 		opened = true
-		if s := r.shards[id]; s != nil {
+		if s := r.shards[id]; s != nil && s.at != lanes.Pad(streamapi.Highest) { // all of that one is known, and nothing of its children
 			known, listed = max(known, s.at), true
 		}
 	}
 	return hw <= known || opened && !listed // the stream has forgotten the lane's shards long ago
+}
+
+// unopened returns a lane of which no shard has a row; "" if there is none. Only another program can have deleted it: a worker makes the
+// row of a shard before it adds records.
+func (r *reader) unopened(hw map[string]string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opened := map[string]bool{}
+	for _, row := range r.lanes {
+		opened[row.Lane] = true
+	}
+	for _, lane := range slices.Sorted(maps.Keys(hw)) {
+		if !opened[lane] {
+			return lane
+		}
+	}
+	return ""
 }
 
 // lateFor returns a shard with a record that a mark's count must have known, and has not read; "" if there is none.
