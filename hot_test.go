@@ -26,6 +26,7 @@ import (
 	"github.com/dynamill/dynamill/internal/tablescan"
 	told "github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
+	public "github.com/dynamill/dynamill/streamreader"
 )
 
 const hotHead = `
@@ -47,13 +48,14 @@ const hotPosts = 20
 // hotTable is a simulated table with hot rules, an application that writes to it, and processes that follow it.
 type hotTable struct {
 	*testing.T
-	sim    *dynamosim.Sim
-	tables told.Client // of processes that follow
-	beside bool        // they leave other rules to a function
-	rules  *rules.Set
-	r      *rand.Rand
-	ended  chan error
-	work   sync.WaitGroup
+	sim     *dynamosim.Sim
+	tables  told.Client // of processes that follow
+	streams public.Streams
+	beside  bool // they leave other rules to a function
+	rules   *rules.Set
+	r       *rand.Rand
+	ended   chan error
+	work    sync.WaitGroup
 
 	watch   func(input any) // is told of each request; nil: not
 	started func(*Running)
@@ -99,7 +101,7 @@ func newHotTableOf(t *testing.T, seed uint64, shards int) *hotTable {
 	}
 	h := &hotTable{T: t, rules: set, r: rand.New(rand.NewPCG(seed, 7)), dice: rand.New(rand.NewPCG(seed, 8)), ended: make(chan error, 100)}
 	h.sim = dynamosim.New(dynamosim.Options{Seed: seed, Shards: shards, Before: h.delay})
-	h.tables = h.sim
+	h.tables, h.streams = h.sim, h.sim
 	_, err = h.sim.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: new("app"), BillingMode: ddb.BillingModePayPerRequest,
 		KeySchema: []ddb.KeySchemaElement{{AttributeName: new("pk"), KeyType: ddb.KeyTypeHash},
@@ -162,8 +164,8 @@ func (h *hotTable) follow(name string) (stop func()) {
 	done := make(chan struct{})
 	h.work.Go(func() {
 		defer close(done)
-		h.ended <- Follow(ctx, Config{Tables: h.tables, Streams: h.sim, Table: "app", Rules: h.rules, Worker: name, LeaseTerm: 5 * time.Second,
-			BesideFunction: h.beside, Started: h.started, Logger: slog.New(slog.DiscardHandler)})
+		h.ended <- Follow(ctx, Config{Tables: h.tables, Streams: h.streams, Table: "app", Rules: h.rules, Worker: name,
+			LeaseTerm: 5 * time.Second, BesideFunction: h.beside, Started: h.started, Logger: slog.New(slog.DiscardHandler)})
 	})
 	return func() { cancel(); <-done }
 }

@@ -1,12 +1,25 @@
 package dynamill
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
 // rollAll has every open shard end, and another one go on.
@@ -104,6 +117,83 @@ func TestHotRulesAreCountedAnewBehindAnotherStream(t *testing.T) {
 		stop = h.follow("b")
 		h.write(100, 100*time.Millisecond)
 		h.expect("behind another stream")
+		stop()
+	})
+}
+
+// tardy is a stream whose removals cannot be read for a while.
+type tardy struct {
+	*dynamosim.Sim
+	hidden atomic.Bool
+	shards sync.Map // by iterator
+}
+
+func (s *tardy) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, o ...func(*dynamodbstreams.Options),
+) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	out, err := s.Sim.GetShardIterator(ctx, in, o...)
+	if err == nil {
+		s.shards.Store(*out.ShardIterator, in)
+	}
+	return out, err
+}
+
+func (s *tardy) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, o ...func(*dynamodbstreams.Options),
+) (*dynamodbstreams.GetRecordsOutput, error) {
+	out, err := s.Sim.GetRecords(ctx, in, o...)
+	if err != nil {
+		return out, err
+	}
+	from, _ := s.shards.Load(*in.ShardIterator)
+	if out.NextShardIterator != nil {
+		s.shards.Store(*out.NextShardIterator, from)
+	}
+	late := slices.IndexFunc(out.Records, func(r streams.Record) bool { return r.EventName == streams.OperationTypeRemove })
+	if late < 0 || !s.hidden.Load() {
+		return out, nil
+	}
+	if out.Records, out.NextShardIterator = out.Records[:late], in.ShardIterator; late > 0 {
+		after := *from.(*dynamodbstreams.GetShardIteratorInput)
+		after.ShardIteratorType, after.SequenceNumber = streams.ShardIteratorTypeAfterSequenceNumber, out.Records[late-1].Dynamodb.SequenceNumber
+		next, err := s.GetShardIterator(ctx, &after)
+		if err != nil {
+			return nil, err
+		}
+		out.NextShardIterator = next.ShardIterator
+	}
+	return out, nil
+}
+
+// TestARecordThatIsLateWhileACountEndsIsCounted has the removal of a post's only like be readable when a count has read the shards, and
+// before it says so: the process adds it to the generation, and no item or other record tells the count of the post.
+func TestARecordThatIsLateWhileACountEndsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 63)
+		stream := &tardy{Sim: h.sim}
+		h.streams = stream
+		like := change.Item{"pk": change.String("LIKE#1"), "sk": change.String("LIKE")}
+		stop := h.follow("a")
+		h.put(change.Item{"pk": like["pk"], "sk": like["sk"], "postId": change.String("7"), "weight": change.Number("1")})
+		h.put(change.Item{"pk": change.String("LIKE#2"), "sk": like["sk"], "postId": change.String("8"), "weight": change.Number("1")})
+		h.expect("seeded")
+		stream.hidden.Store(true)
+		remove := &dynamodb.DeleteItemInput{TableName: new("app"), Key: attributes.ItemToTable(like)}
+		if _, err := h.sim.DeleteItem(t.Context(), remove); err != nil {
+			t.Fatal(err)
+		}
+		h.watch = func(input any) {
+			in, is := input.(*dynamodb.PutItemInput)
+			if is && strings.HasPrefix(attributes.ItemFromTable(in.Item)["pk"].Text(), "counted/") && stream.hidden.Swap(false) {
+				time.Sleep(20 * time.Second)
+			}
+		}
+		if err := h.attach().Recount(t.Context(), []string{"likes", "weight"}); !errors.Is(err, projections.ErrEpochMoved) {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if stream.hidden.Load() {
+			t.Error("no count has ended")
+		}
+		h.expect("counted anew")
 		stop()
 	})
 }

@@ -81,7 +81,7 @@ func TestHotRulesFromTheCommandLine(t *testing.T) {
 	w.expectSays(ending.ExitDone, []string{"generation 1, 1 operation", "15 from 15 sources, after 1 operation; up to record"},
 		"explain", "--key", "POST#1/METADATA")
 
-	row := "fold/" + oracle.RuleID("likes") + "/1/POST#1%2FMETADATA"
+	row := "fold/" + oracle.RuleID("likes") + "/1/" + w.status().Incarnation + "/POST#1%2FMETADATA"
 	spoiled := item(row, "base")
 	spoiled["value"], spoiled["members"], spoiled["ops"] = change.Number("99"), change.Number("99"), change.Number("1")
 	spoiled["group"] = change.String("POST#1/METADATA")

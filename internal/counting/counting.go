@@ -200,8 +200,11 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	} else if err := c.Generation.NoteCount(ctx, mark); err != nil {
 		return Result{}, err
 	}
-	err = c.settle(ctx)
-	return c.result, err
+	if err := c.settle(ctx); err != nil || c.Purpose == Verify {
+		return c.result, err
+	}
+	// A record that could not be read until now may be of a group without any other. A worker that reads it later knows the mark.
+	return c.result, c.reader.readOn(ctx)
 }
 
 // parkedAtOnce is how many items that the rule cannot read are set aside together.

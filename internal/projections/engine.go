@@ -67,6 +67,8 @@ type Config struct {
 	// the ten minutes of HealsMax, for how long a worker holds a task, and for what is printed; nothing that must be
 	// true depends on it, so that processes' clocks need not agree.
 	Now func() time.Time
+	// Incarnation names a state table that this engine founds as no other one, without a "/"; default: a name drawn at random.
+	Incarnation func() string
 }
 
 // Engine applies a rule set to one table. It is safe for concurrent use.
@@ -97,6 +99,9 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Incarnation == nil {
+		cfg.Incarnation = state.NewID
+	}
 	if cfg.Creating == nil {
 		cfg.Creating = func() {}
 	}
@@ -114,7 +119,7 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 			Remedy: "name another one with --state-table"}
 	}
 	var err error
-	way.Rules, way.Now, way.Creating = cfg.Rules, cfg.Now, cfg.Creating
+	way.Rules, way.Now, way.Incarnation, way.Creating = cfg.Rules, cfg.Now, cfg.Incarnation, cfg.Creating
 	if e.registry, err = registry.Open(ctx, ts, way); err != nil {
 		return nil, err
 	}

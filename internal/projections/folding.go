@@ -142,24 +142,30 @@ func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report fun
 	return nil
 }
 
-// recounted are the generations whose count ends with a cursor's pass, and that replace others.
-func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
-	for _, b := range e.folding.Rules() {
-		if cursor.Phase == state.PhaseCount && cursor.IsFor(b.Rule) && seeding.IsUncounted(b) && b.Counted.Load() > 0 {
-			all = append(all, e.generation(b))
-		}
+// endPass ends the cursor's pass. Behind a pass that shows generations, the rows of those go that they replace: before, a worker that is
+// about to show a group might have read a part of its rows. What a worker still writes there goes with the next count.
+func (e *Engine) endPass(ctx context.Context, cursor state.Cursor) error {
+	shown := e.recounted(cursor) // before another count can end
+	if err := e.seeding.End(ctx, cursor); err != nil {
+		return err
 	}
-	return all
-}
-
-// dropOlder deletes the rows of the generations that others have replaced. What a worker still writes there goes with the next count.
-func dropOlder(ctx context.Context, recounted []*Generation) error {
-	for _, g := range recounted {
+	for _, g := range shown {
 		if err := g.DropOlder(ctx); err != nil {
 			return fmt.Errorf("deleting former rows of rule %s: %w", g.Rule(), err)
 		}
 	}
 	return nil
+}
+
+// recounted are the generations that a cursor's pass shows, and that replace others: the first one is that with which a rule is registered.
+func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
+	for _, b := range e.folding.Rules() {
+		again := !seeding.IsUncounted(b) && b.Counted.Load() > int64(b.Epoch)
+		if cursor.Phase == state.PhaseShow && cursor.IsFor(b.Rule) && again {
+			all = append(all, e.generation(b))
+		}
+	}
+	return all
 }
 
 // needsCount says that this program cannot bring rules into force.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -263,7 +264,7 @@ func TestWorkersThatDoNotReadTheStreamSayThatTheyCannotCount(t *testing.T) {
 }
 
 // TestFormerValueIsShownUntilTheNewGenerationIsCounted has a rule counted anew: records go to both generations, and the display moves on
-// although the new one has had fewer operations.
+// although the new one has had fewer operations. The former rows go when the new ones are shown.
 func TestFormerValueIsShownUntilTheNewGenerationIsCounted(t *testing.T) {
 	w := newWorld(t, hotRule)
 	w.put(w.keyItem(likedPost("a")))
@@ -290,7 +291,15 @@ func TestFormerValueIsShownUntilTheNewGenerationIsCounted(t *testing.T) {
 	if _, err := s.Process(w.ctx, w.records()[read-1:]); !errors.Is(err, ErrEpochMoved) {
 		t.Fatalf("a worker that does not know it ends with %v", err)
 	}
-	fresh, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, w.file), Count: w.plainCount})
+	dropped := false
+	watched := &faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		gone, is := in.(*dynamodb.DeleteItemInput)
+		if is && strings.HasPrefix(attributes.ItemFromTable(gone.Key)["pk"].Text(), state.FoldedRows) {
+			w.expectLikes("a")
+			dropped = true
+		}
+	}}
+	fresh, err := Open(w.ctx, Config{Client: watched, Table: "app", Rules: loadRules(t, w.file), Count: w.plainCount})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,6 +311,7 @@ func TestFormerValueIsShownUntilTheNewGenerationIsCounted(t *testing.T) {
 	w.like("5", "a", 2)
 	next()
 	w.expectLikes("a") // by the former generation
+	w.update(likedPost("a"), change.Item{"likes": change.Number("99")})
 	if err := fresh.Seed(w.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +323,7 @@ func TestFormerValueIsShownUntilTheNewGenerationIsCounted(t *testing.T) {
 			var id string
 			var n int
 			_, _ = fmt.Sscanf(generation, "%2s/%d/", &id, &n)
-			if n != int(fresh.planner.InForce[0].Generation.Load()) {
+			if n != int(fresh.planner.InForce[0].Generation.Load()) || !dropped {
 				t.Errorf("the former generation still has the row %s", generation)
 			}
 		}

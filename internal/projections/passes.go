@@ -59,7 +59,7 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 
 // Complete ends a pass of which every item was given to Work, by any process, unless another process has ended it.
 func (e *Engine) Complete(ctx context.Context, text string) error {
-	return e.seeding.Complete(ctx, text)
+	return e.seeding.Complete(ctx, text, e.endPass)
 }
 
 // pass is the engine at work on one pass.

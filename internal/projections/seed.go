@@ -35,7 +35,7 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			return nil
 		}
 		names := e.seeding.PassOf(cursor).RuleNames(e.planner)
-		work, recounted := e.seedPass, e.recounted(cursor)
+		work := e.seedPass
 		if cursor.Phase == state.PhaseCount {
 			work = e.seedCount
 		}
@@ -46,10 +46,7 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 			if cursor.Phase == state.PhaseDerive {
 				e.seen.EndSeeding(e.seeding.PassOf(cursor).String(), cursor.Items)
 			}
-			err = e.seeding.End(ctx, cursor)
-		}
-		if err == nil {
-			err = dropOlder(ctx, recounted)
+			err = e.endPass(ctx, cursor)
 		}
 		switch {
 		case err == nil:

@@ -167,6 +167,7 @@ func (rd *reader) listRules(known map[string]state.Rule) []Rule {
 func (rd *reader) countShards(ctx context.Context, rules []Rule) error {
 	for i, r := range rules {
 		if b := rd.planner.ByID(r.ID); b != nil && r.Generation > 0 {
+			b.Incarnation = rd.planner.Incarnation
 			c := table.NewExpression()
 			in := rd.rows.StateQuery(state.LanesCondition(c, b, int64(r.Generation)), c)
 			err := rd.rows.QueryPages(ctx, "reading the lanes of "+r.Name, in, func(rows []table.Row) error {

@@ -71,6 +71,7 @@ type Crew struct {
 	shards     map[string]string    // of iterators
 	homes      map[string]string    // shards of records, by sequence number
 	waits      map[string]int       // iterators on which nothing is found for so many polls
+	stalled    bool                 // nothing is found on any
 	late       []*[]change.Record   // batches that were given up
 	evicted    map[eviction]bool    // that the worker need not know yet
 	leasesLost bool
@@ -274,6 +275,11 @@ func (c *Crew) WakeOne() {
 		c.Log("what was held up goes on")
 		return
 	}
+	if c.stalled {
+		c.stalled = false
+		c.Log("the stream goes on")
+		return
+	}
 	var frozen []*Worker
 	for _, w := range c.workers {
 		if w.frozen {
@@ -302,14 +308,19 @@ func (c *Crew) Stop() {
 }
 
 // KillAll crashes all workers, frozen ones too, with nothing to take effect later.
-func (c *Crew) KillAll() {
+func (c *Crew) KillAll() { c.kill(func(*Worker) bool { return true }) }
+
+// KillAwake crashes all workers but those that are frozen.
+func (c *Crew) KillAwake() { c.kill(func(w *Worker) bool { return !w.frozen }) }
+
+func (c *Crew) kill(chosen func(*Worker) bool) {
 	for _, w := range slices.Clone(c.workers) {
-		if !w.dead {
+		if !w.dead && chosen(w) {
 			c.Crash(w)
 		}
 	}
 	c.orphans, c.past = nil, nil
-	for len(c.workers) > 0 {
+	for slices.ContainsFunc(c.workers, chosen) {
 		c.Sleep(quantum)
 		c.reap()
 	}

@@ -26,7 +26,7 @@ var ErrEndless = errors.New("the work has no end")
 
 // Settle ends all faults, wakes all workers, lets what was under way take effect, and stops all workers.
 func (c *Crew) Settle() error {
-	c.Faults, c.waits = 0, map[string]int{}
+	c.Faults, c.waits, c.stalled = 0, map[string]int{}, false
 	for len(c.orphans) > 0 {
 		c.lateEffect()
 	}
@@ -220,7 +220,7 @@ func iteratorOf(call *Call) string {
 // isLate reports whether nothing is to be found on an iterator yet.
 func (c *Crew) isLate(iterator string) bool {
 	if c.waits[iterator] == 0 {
-		return false
+		return c.stalled
 	}
 	c.waits[iterator]--
 	return true

@@ -37,6 +37,11 @@ func (c *Crew) let(call *Call) {
 	}
 	fault := c.draw(call)
 	s := c.struck(call)
+	if s != nil && s.Stall {
+		c.Log("the stream stalls")
+		c.stalled = true
+		s = nil
+	}
 	if s != nil && s.Hold {
 		c.Log("%s is held up in %s", call.Worker, call)
 		c.gate.hold(call)
@@ -107,6 +112,7 @@ type Strike struct {
 	Skip  int            // so many such calls are let through before
 	Fault Fault
 	Hold  bool // no fault: the call alone waits until a worker is woken, while its worker's other calls go on
+	Stall bool // no fault: from then on no worker finds records in the stream, until one is woken
 	May   bool // it is no matter if the call never comes
 }
 
@@ -118,7 +124,7 @@ func (c *Crew) struck(call *Call) *Strike {
 			continue
 		}
 		if s.Skip--; s.Skip < 0 {
-			if !s.Hold {
+			if !s.Hold && !s.Stall {
 				c.Counts[s.Fault]++
 			}
 			return s

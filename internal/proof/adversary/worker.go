@@ -234,11 +234,16 @@ func (w *Worker) open(ctx context.Context, world World) (*rules.Set, *projection
 	return set, engine, err
 }
 
+// incarnation names a state table that the worker founds. A name drawn at random would have scans return rows in another order when the
+// history is lived through again.
+func (w *Worker) incarnation() string { return fmt.Sprintf("%s at %d", w, time.Now().UnixNano()) }
+
 func (w *Worker) config(world World, set *rules.Set) projections.Config {
 	return projections.Config{
 		Client: w.client, Table: world.Table, StateTable: world.StateTable, Rules: set,
 		Worker: w.String(), HealsMax: world.HealsMax, FanOutMax: world.FanOutMax, BatchMin: world.BatchMin,
 		RangesMin: world.RangesMin, DisplayEvery: world.DisplayEvery, Now: w.clock(world), Count: w.count(world, set),
+		Incarnation: w.incarnation,
 		TaskKept: func() {
 			select {
 			case w.taskKept <- struct{}{}:

@@ -55,6 +55,9 @@ func liked(n int, more ...Step) []Step {
 // theCount finds the call with which a count says how far it has read. The first one is that of the empty table.
 const theCount = `^PutItem app-dynamill \{pk=counted/`
 
+// aCount finds the call with which a count begins.
+const aCount = `^GetItem app-dynamill\(registry/rule/`
+
 // twoLanes finds the call with which the row of a shard is made that has a parent.
 const twoLanes = `^BatchGetItem app-dynamill\(lane/FI/2/[^)]*\), app-dynamill\(lane/FI/2`
 
@@ -67,7 +70,7 @@ func hotSchedules() []schedule {
 	lanes := `^Query app-dynamill pk = lane/FI/2`
 	paged := slices.Concat(
 		liked(4, befalls(adversary.Recounted), befall(Struck, adversary.RolledOver), befall(Struck, adversary.RolledOver)), liking(5, 9),
-		[]Step{befall(40, adversary.Woke), befall(Struck, adversary.Woke), befall(40, adversary.RolledOver)}, liking(10, 14),
+		[]Step{befall(40, adversary.Woke), befall(Struck, adversary.Woke), befall(250, adversary.RolledOver)}, liking(10, 14),
 		[]Step{befall(60, adversary.Woke)})
 	return []schedule{{
 		guard: "FoldShown", name: "a worker crashes between a row and the display", rules: likesRules, steps: liked(1),
@@ -106,9 +109,13 @@ func hotSchedules() []schedule {
 			holds(`^BatchGetItem app-dynamill\(lane/FI/2`, 0), at(`^UpdateItem app-dynamill\(fold/FI/2`, 0, adversary.Froze),
 		},
 	}, {
-		guard: "CountLate", name: "a worker adds a like before the count that is under way can read it", rules: likesRules, seed: 18,
-		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(20, adversary.Woke), next(100, 3)),
-		strikes: []adversary.Strike{holds(`^Scan app after`, 2), at(`^GetRecords`, 79, adversary.LateRecords)},
+		guard: "CountLate", name: "a worker adds a like before the count that is under way can read it", rules: likesRules, seed: 6,
+		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(20, adversary.Woke), next(60, 3)),
+		strikes: []adversary.Strike{holds(`^Scan app after`, 2), at(`^GetRecords`, 81, adversary.LateRecords)},
+	}, {
+		guard: "LateRecord", name: "a like that the scan has seen cannot be read until the count is over", rules: likesRules,
+		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(0, adversary.Woke), befall(250, adversary.Woke)),
+		strikes: []adversary.Strike{holds(`^Scan app after`, 2), stalls(`^GetRecords`, 40)},
 	}, {
 		guard: "CountFrom", name: "leases are deleted while a count is under way", rules: likesRules,
 		steps:   liked(1, befalls(adversary.Recounted), befall(Struck, adversary.Rewound)),
@@ -128,19 +135,20 @@ func hotSchedules() []schedule {
 			at(lanes, 0, adversary.Unprocessed), at(lanes, 0, adversary.Unprocessed), at(lanes, 0, adversary.Unprocessed), holds(lanes, 0),
 		},
 	}, {
-		// A worker claims the child and sleeps. The parent is set back, a count reads both shards, and the worker wakes before the one that
-		// reads the parent: with the child's like, the lane they share is behind the parent's likes.
-		guard: "LeaseStill", name: "a shard's parent is set back between the claim and the opening", rules: likesRules, workers: 3, seed: 256,
+		// A worker claims the child and sleeps, and no count has begun yet. The parent is set back, counts read both shards, and the worker
+		// wakes before the one that reads the parent: with the child's like, the lane they share is behind the parent's likes.
+		guard: "LeaseStill", name: "a shard's parent is set back between the claim and the opening", rules: likesRules, workers: 3, seed: 863,
 		steps: liked(3, befalls(adversary.RolledOver), next(Rest, 4), befalls(adversary.Recounted), after(Struck, puts("pk=POST#b, sk=INFO")),
-			befall(Struck, adversary.SetBack), befall(0, adversary.Woke), next(250, 5), befall(10, adversary.Woke), befall(60, adversary.Woke)),
+			befall(Struck, adversary.SetBack), befall(0, adversary.Woke), befall(0, adversary.Woke), befall(0, adversary.Woke), next(250, 5),
+			befall(10, adversary.Woke), befall(60, adversary.Woke)),
 		strikes: []adversary.Strike{
-			holds(`^GetItem app-dynamill\(registry/rule/`, 1),
+			holds(aCount, 3), holds(aCount, 3), holds(aCount, 3),
 			at(twoLanes, 0, adversary.Froze),
-			at(`^Process .*LIKE#[123]/`, 2, adversary.Froze),
+			at(`^Process .*LIKE#[123]/`, 3, adversary.Froze),
 		},
 	}, {
 		guard: "CountEvicts", name: "an owner sleeps before its checkpoint while rules are counted anew", rules: likesRules, workers: 2,
-		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(110, adversary.Woke)),
+		steps:   liked(1, next(0, 2), befall(Struck, adversary.Recounted), befall(120, adversary.Woke)),
 		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill-leases\(shardId.* checkpoint = 9`, 2, adversary.Froze)},
 	}}
 }

@@ -39,6 +39,14 @@ func rowSchedules() []schedule {
 		steps:   liked(1, befall(Struck, adversary.RolledOver), next(0, 2), befalls(adversary.Woke)),
 		strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill\(fold/`, 0)},
 	}, {
+		guard: "FoldIncarnation", name: "a sleeper adds a like to the rows of a state table that was made anew", rules: likesRules,
+		steps:   liked(1, next(0, 2), befall(Struck, adversary.StateLost), befall(0, adversary.Skipped), befall(Rest, adversary.Woke)),
+		strikes: []adversary.Strike{at(`^UpdateItem app-dynamill\(fold/`, 0, adversary.Froze)},
+	}, {
+		guard: "MendAsRead", name: "two counts find what a group began with at the same time", rules: likesRules, workers: 2, old: 2,
+		steps:   liked(1, after(Struck, puts("pk=POST#b, sk=INFO")), befall(60, adversary.Woke)),
+		strikes: []adversary.Strike{holds(`^UpdateItem app-dynamill\(fold/FI/1/.*/base`, 0)},
+	}, {
 		guard: "Frontier", name: "a worker crashes after a checkpoint behind a like that it could not add", rules: likesRules, steps: liked(1),
 		strikes: []adversary.Strike{
 			at(`^Process .*LIKE#1`, 0, adversary.FailedBefore), at(`^Process .*LIKE#1`, 0, adversary.CrashedBefore),
@@ -48,9 +56,9 @@ func rowSchedules() []schedule {
 		steps:   liked(1, next(Struck, 2), befalls(adversary.Woke)),
 		strikes: []adversary.Strike{at(display, 1, adversary.Froze)},
 	}, {
-		guard: "LiveAsked", name: "a worker adds a like that does not know that the count is over", rules: likesRules, workers: 2, seed: 2,
+		guard: "LiveAsked", name: "a worker adds a like that does not know that the count is over", rules: likesRules, workers: 2, seed: 9,
 		steps: liked(1, befalls(adversary.Recounted), next(Struck, 2), after(Struck, puts("pk=POST#b, sk=INFO")), befall(Struck, adversary.Woke),
-			befall(20, adversary.Woke)),
+			befall(80, adversary.Woke)),
 		strikes: []adversary.Strike{
 			holds(`^UpdateItem app-dynamill\(fold/FI/2/.*/base`, 0), holds(`^UpdateItem app-dynamill\(fold/FI/2/.*/lane`, 0),
 			holds(`^PutItem app-dynamill \{pk=counted/FI/2`, 1),

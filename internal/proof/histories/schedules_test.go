@@ -101,6 +101,11 @@ func holds(expression string, skip int) adversary.Strike {
 	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Hold: true}
 }
 
+// stalls has the stream give no records from a call on, until a worker is woken.
+func stalls(expression string, skip int) adversary.Strike {
+	return adversary.Strike{Call: regexp.MustCompile(expression), Skip: skip, Stall: true}
+}
+
 // guardNames are all guards.
 func guardNames(t *testing.T) []string { return guardsIn(t, "") }
 

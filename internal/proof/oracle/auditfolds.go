@@ -13,7 +13,7 @@ import (
 const positionDigits = 40
 
 // folds compares what the rows of rules that count by stream position add up to with the items, for the generation that targets show.
-// The rows of generations before it stay until the next count.
+// The rows of generations before it stay until the next count. Those that a sleeper wrote for a former state table stay for good.
 func (a *audit) folds() {
 	want, got := map[string]*total{}, map[string]*total{}
 	at := func(of map[string]*total, id, group string) *total {
@@ -107,7 +107,7 @@ func (a *audit) folded(key change.Key, generations map[string]int64) (group stri
 		return "", false
 	}
 	group = row["group"].Text()
-	if want := stateKey("fold/"+id+"/"+strconv.FormatInt(generation, 10)+"/"+inner(group), ""); key.Partition != want.Partition {
+	if want := stateKey(a.inGenerationOf("fold", id, generation)+"/"+inner(group), ""); key.Partition != want.Partition {
 		a.differs(id, key, "group", change.Value{}, row["group"])
 	}
 	if operations, err := strconv.ParseInt(row["ops"].Text(), 10, 64); err != nil || operations <= 0 {
@@ -117,17 +117,30 @@ func (a *audit) folded(key change.Key, generations map[string]int64) (group stri
 		if len(row["hw"].Text()) != positionDigits {
 			a.differs(id, key, "hw", change.String("(a position)"), row["hw"])
 		}
-		if first := stateKey("lane/"+id+"/"+strconv.FormatInt(generation, 10), lane); a.rows[first]["lane"].Text() != lane {
+		if first := stateKey(a.inGenerationOf("lane", id, generation), lane); a.rows[first]["lane"].Text() != lane {
 			a.differs(id, first, "lane", change.String(lane), a.rows[first]["lane"])
 		}
 	}
 	return group, true
 }
 
+// inGenerationOf begins the partition keys of a generation's rows.
+func (a *audit) inGenerationOf(word, id string, generation int64) string {
+	return word + "/" + id + "/" + strconv.FormatInt(generation, 10) + "/" + a.incarnation()
+}
+
+// incarnation names the state table.
+func (a *audit) incarnation() string {
+	return a.rows[change.Key{Partition: "registry", Sort: "table"}]["incarnation"].Text()
+}
+
 // inGeneration returns the generation that a row names, and whether targets show it. One that is yet to come is wrong.
 func (a *audit) inGeneration(key change.Key, generations map[string]int64) (n int64, current bool) {
-	fields := strings.SplitN(key.Partition, "/", 4)
+	fields := strings.SplitN(key.Partition, "/", 5)
 	id := idIn(key.Partition)
+	if len(fields) > 3 && fields[3] != a.incarnation() {
+		return 0, false
+	}
 	shown, known := generations[id]
 	n, err := strconv.ParseInt(fields[min(2, len(fields)-1)], 10, 64)
 	if !known || err != nil || n > shown {

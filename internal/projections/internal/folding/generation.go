@@ -219,7 +219,7 @@ func (g *Generation) Groups(ctx context.Context, f func(group string) error) err
 	return g.scan(ctx, func(r table.Row) error {
 		word, _, _ := cutWord(r)
 		group := state.FoldedGroup(r)
-		if word != state.FoldedRows || state.GenerationIn(table.TextOf(r[table.PK])) != g.Number || group == "" || group == last {
+		if word != state.FoldedRows || g.numberIn(r) != g.Number || group == "" || group == last {
 			return nil
 		}
 		last = group
@@ -258,7 +258,7 @@ func (g *Generation) Display(ctx context.Context, groups []string) error {
 // DropOlder deletes the rows of generations before this one.
 func (g *Generation) DropOlder(ctx context.Context) error {
 	return g.scan(ctx, func(r table.Row) error {
-		if n := state.GenerationIn(table.TextOf(r[table.PK])); n == 0 || n >= g.Number {
+		if n := g.numberIn(r); n == 0 || n >= g.Number {
 			return nil
 		}
 		return g.Tables.DeleteState(ctx, g.Binding.ID, "deleting a former generation", table.KeyOf(r), "", table.NewExpression())
@@ -275,6 +275,11 @@ func cutWord(r table.Row) (word, id string, folded bool) {
 		return "", "", false
 	}
 	return fields[0], fields[1], slices.Contains([]string{state.FoldedRows, state.LaneRows, state.MarkRows}, fields[0])
+}
+
+// numberIn is the generation that a row is of; 0 for one of a former state table.
+func (g *Generation) numberIn(r table.Row) int64 {
+	return state.GenerationIn(table.TextOf(r[table.PK]), g.Binding.Incarnation)
 }
 
 // scan calls f with each row of the rule's generations.

@@ -22,6 +22,7 @@ type Binding struct {
 
 	// Of a rule that folds records: the newest generation of its rows, and the one that targets display; 0: none.
 	Generation, Counted atomic.Int64
+	Incarnation         string                       // of the state table that holds these rows: their keys name it
 	Located             atomic.Bool                  // the locators of its targets are made, if it needs any
 	Stream              string                       // the newest one's: its ARN; "" if it had not begun when the rule was bound
 	Marks               atomic.Pointer[[]lanes.Mark] // how far the counts of the newest generation have read

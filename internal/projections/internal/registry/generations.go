@@ -48,15 +48,18 @@ func (reg *Registry) ReadRule(ctx context.Context, b *plan.Binding) (state.Rule,
 
 // Begin notes that a count has looked at every shard of a stream for a generation: what a shard that is found later holds from its start
 // on belongs to the generation. A generation is of one stream: if it has begun on another one, records may be lost that were written
-// between the two, and a new generation begins.
+// between the two, and a new generation begins. A count that works for a former state table notes nothing.
 func (reg *Registry) Begin(ctx context.Context, b *plan.Binding, generation int64, streamARN string) error {
-	c := table.NewExpression()
+	c, own := table.NewExpression(), table.NewExpression()
 	number, stream := table.Number(generation), table.Text(streamARN)
 	set := c.Format("SET %n = %v, %n = %v", state.BegunAttribute, number, state.StreamAttribute, stream)
 	is := c.Format("%n = %v AND (attribute_not_exists(%n) OR %n < %v OR %n = %v)", state.GenerationAttribute, number,
 		state.BegunAttribute, state.BegunAttribute, number, state.StreamAttribute, stream)
-	done, err := reg.tables.UpdateState(ctx, "", "noting that a count of "+b.Rule.Name+" has begun", state.RuleKey(b.ID), set, is, c)
-	if err == nil && !done {
+	same := own.Format("%n = %v", "incarnation", table.Text(reg.Planner.Incarnation))
+	err := reg.tables.Transact(ctx, "noting that a count of "+b.Rule.Name+" has begun", []string{"", ""}, []ddb.TransactWriteItem{
+		reg.tables.UpdatePart(state.RuleKey(b.ID), set, is, c), reg.tables.CheckPart(state.TableKey(), same, own),
+	})
+	if table.LostRace(err) {
 		return reg.Recount(ctx, []*plan.Binding{b})
 	}
 	return err

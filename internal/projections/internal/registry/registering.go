@@ -66,7 +66,7 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 
 // BindRule binds a rule to what the registry says of it.
 func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
-	b.Epoch, b.Suffixes = item.Epoch, item.WriteShardsMax
+	b.Epoch, b.Suffixes, b.Incarnation = item.Epoch, item.WriteShardsMax, p.Incarnation
 	b.Generation.Store(int64(item.Generation))
 	b.Counted.Store(int64(item.Counted))
 	b.Located.Store(item.Located)

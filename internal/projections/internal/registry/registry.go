@@ -39,7 +39,8 @@ type Options struct {
 	AgreedEpoch int  // the rules of this epoch may be changed and removed; 0: none may
 	Attach      bool // the state table must be there and know these rules; nothing is created or registered
 	Now         func() time.Time
-	Creating    func() // called while DynamoDB makes the state table
+	Incarnation func() string // names a state table that is founded as no other one
+	Creating    func()        // called while DynamoDB makes the state table
 }
 
 // Open makes sure of the state table and binds the rules to what the
@@ -92,7 +93,7 @@ func (reg *Registry) open(ctx context.Context, opts Options, tableID string, ear
 			return table.Lost, err
 		}
 		if own == nil {
-			return table.Lost, reg.createRegistry(ctx, opts.Attach, tableID)
+			return table.Lost, reg.createRegistry(ctx, opts, tableID)
 		}
 		reg.Planner.Incarnation, reg.Planner.Epoch = own.Incarnation, own.Epoch
 		ended, err := reg.bindRules(ctx, opts, known, own.Live)
@@ -116,8 +117,8 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 }
 
 // createRegistry writes a new registry, unless another process is faster. It refuses a table without one that has items in it.
-func (reg *Registry) createRegistry(ctx context.Context, mustExist bool, tableID string) error {
-	if mustExist {
+func (reg *Registry) createRegistry(ctx context.Context, opts Options, tableID string) error {
+	if opts.Attach {
 		return &table.SetupError{Problem: fmt.Sprintf("state table %s is empty", reg.tables.StateTable), Remedy: "start `dynamill run` first"}
 	}
 	holds, err := reg.tables.HoldsItems(ctx)
@@ -136,7 +137,7 @@ func (reg *Registry) createRegistry(ctx context.Context, mustExist bool, tableID
 	if err := reg.tables.EnsureTTL(ctx); err != nil {
 		return err
 	}
-	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: state.NewID(), Created: reg.now()}.Row()
+	row := state.Table{Name: reg.tables.Table, ID: tableID, Incarnation: opts.Incarnation(), Created: reg.now()}.Row()
 	_, err = reg.tables.PutState(ctx, "", "creating the registry", row, "attribute_not_exists(pk)", table.NewExpression())
 	return err
 }

@@ -131,8 +131,8 @@ func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	return s.store(ctx, state.Cursor{Changes: cursor.Changes}) // no scan is under way any more
 }
 
-// Complete ends a pass of which every item was worked off, by any process, unless another process has ended it.
-func (s *Seeding) Complete(ctx context.Context, text string) error {
+// Complete has a pass ended of which every item was worked off, by any process, unless another process has ended it.
+func (s *Seeding) Complete(ctx context.Context, text string, end func(context.Context, state.Cursor) error) error {
 	p, err := ParsePass(text)
 	if err != nil || p.Epoch == 0 {
 		return err
@@ -145,7 +145,7 @@ func (s *Seeding) Complete(ctx context.Context, text string) error {
 		if err != nil || left == 0 || s.PassOf(cursor).String() != text {
 			return err
 		}
-		if err := s.End(ctx, cursor); !errors.Is(err, ErrCursorMoved) {
+		if err := end(ctx, cursor); !errors.Is(err, ErrCursorMoved) {
 			return err
 		}
 	}

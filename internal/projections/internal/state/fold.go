@@ -15,8 +15,8 @@ import (
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
-// The rows of a rule that folds records (docs/adr/0036-hot-counters-count-by-position.md). Their partition keys name the rule and the
-// generation.
+// The rows of a rule that folds records (docs/adr/0036-hot-counters-count-by-position.md). Their partition keys name the rule, the
+// generation and the incarnation of the state table: no process reads the rows that a sleeper writes for a former state table.
 
 // The words with which these rows' partition keys begin.
 const (
@@ -33,13 +33,13 @@ const (
 
 // generationOf begins a partition key.
 func generationOf(word string, b *plan.Binding, generation int64) string {
-	return word + "/" + b.ID + "/" + strconv.FormatInt(generation, 10)
+	return word + "/" + b.ID + "/" + strconv.FormatInt(generation, 10) + "/" + b.Incarnation
 }
 
-// GenerationIn is the generation that a partition key of these rows names; 0 for none.
-func GenerationIn(partition string) int64 {
-	fields := strings.SplitN(partition, "/", 4)
-	if len(fields) < 3 {
+// GenerationIn is the generation that a partition key of these rows names; 0 for none, and for one of another incarnation.
+func GenerationIn(partition, incarnation string) int64 {
+	fields := strings.SplitN(partition, "/", 5)
+	if len(fields) < 4 || fields[3] != incarnation {
 		return 0
 	}
 	return tally.ParseCount(fields[2])
