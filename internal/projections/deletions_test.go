@@ -8,7 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 )
 
 const slugDeletion = `
@@ -216,4 +219,110 @@ func TestDanglingReferencesArePrunedSideBySide(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestALateBatchTellsOfEachValueThatWasDeleted deletes a post and makes it again with another slug, in a batch that comes late.
+func TestALateBatchTellsOfEachValueThatWasDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slugDeletion)
+		e := w.seeded()
+		w.putLike("s")
+		post := w.putSlug("p", "s")
+		at := w.drain(e, 0)
+		w.delete(post)
+		w.putSlug("p", "other")
+		w.rederiveRecords(e, w.records()[at:]...)
+		time.Sleep(time.Minute) // an item may have the slug by a record that is read later
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if w.get(aLike) != nil {
+			t.Error("the like outlives the slug that it names")
+		}
+	})
+}
+
+// TestChildrenAreNotAllInMemory deletes a parent of many children that references name.
+func TestChildrenAreNotAllInMemory(t *testing.T) {
+	w := newWorld(t, strings.Replace(slugDeletion, "by: { slug: about }", "by: { postId: about }", 1))
+	held, most := 0, 0
+	e := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		switch in := in.(type) {
+		case *dynamodb.BatchGetItemInput:
+			held += len(in.RequestItems["app"].Keys)
+			most = max(most, held)
+		case *dynamodb.TransactWriteItemsInput:
+			for _, item := range in.TransactItems {
+				if item.Delete != nil && *item.Delete.TableName == "app" {
+					held--
+				}
+			}
+		}
+	}})
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	post := w.putSlug("p", "")
+	for i := range 350 {
+		w.put(change.Item{"pk": s("USER#u"), "sk": s(fmt.Sprintf("LIKE#%d", i)), "about": s("p")})
+	}
+	at := w.drain(e, 0)
+	held, most = 0, 0
+	w.delete(post)
+	w.drain(e, at)
+	if items := w.items(); len(items) > 0 || most > 100 {
+		t.Errorf("%d items are left, and %d were in memory at once", len(items), most)
+	}
+}
+
+// TestASleeperDeletesNoChildOfAPostThatCameBack has a worker sleep when it is about to mark a deletion. Meanwhile the post is made again,
+// keeps its like, and becomes a draft.
+func TestASleeperDeletesNoChildOfAPostThatCameBack(t *testing.T) {
+	rules := strings.Replace(slugDeletion, `unique: slug }`, `match: { kind: post } }
+  Draft: { key: { pk: "POST#${postId}", sk: "METADATA" }, match: { kind: draft } }`, 1)
+	rules = strings.Replace(rules, "by: { slug: about }", "by: { postId: about }", 1)
+	for _, together := range []bool{false, true} { // are the records of the post that another worker applies
+		w := newWorld(t, rules)
+		e := w.seeded()
+		process := func(e *Engine, records []change.Record) {
+			if _, err := e.Process(w.ctx, records); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put := func(kind string) {
+			w.put(change.Item{"pk": s("POST#p"), "sk": s("METADATA"), "kind": s(kind)})
+		}
+		put("post")
+		w.putLike("p")
+		at := w.drain(e, 0)
+		w.delete(likedPost("p"))
+		deleted := w.records()[at:]
+		slept := false
+		sleeper := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+			update, is := in.(*dynamodb.UpdateItemInput)
+			if !is || slept || !strings.HasPrefix(attributes.ItemFromTable(update.Key)["pk"].Text(), "parent/") {
+				return
+			}
+			slept = true
+			put("post")
+			if !together {
+				process(e, deleted)
+				at++
+			}
+			at = w.drain(e, at)
+			put("draft")
+			at = w.drain(e, at)
+		}})
+		process(sleeper, deleted)
+		if !slept || w.get(aLike) == nil {
+			t.Errorf("the like is gone (records together: %t); the worker slept: %t", together, slept)
+		}
+		w.delete(likedPost("p")) // a draft: the like stays
+		put("post")
+		w.delete(likedPost("p"))
+		w.drain(e, at)
+		if w.get(aLike) != nil {
+			t.Error("the like outlives its post")
+		}
+	}
 }

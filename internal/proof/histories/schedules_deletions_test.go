@@ -92,7 +92,7 @@ func deletionSchedules() []schedule {
 		{
 			guard: "MarkAsRead", name: "a sleeper clears a mark that is another one by then", rules: belonging, taken: true,
 			steps:   []Step{puts(post), gone(post), puts(post), gone(post), woken, late, judged},
-			strikes: []adversary.Strike{at(`^DeleteItem app-dynamill\(parent/`, 0, adversary.Froze)},
+			strikes: []adversary.Strike{at(`^UpdateItem app-dynamill\(parent/.* REMOVE deleted`, 0, adversary.Froze)},
 		},
 		{
 			// A sleeper is about to delete a comment when its post is made again, then about to read the mark when it is deleted again.

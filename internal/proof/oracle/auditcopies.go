@@ -147,11 +147,10 @@ func (a *audit) positions(families map[change.Key]*family) {
 	}
 }
 
-// mark checks that the row of a parent under a rule that deletes says that the parent was deleted, and expires. The row of a value only
-// counts, where an item has the value again.
+// mark checks that the row of a parent under a rule that deletes expires, and says whether the parent was deleted. It says nothing if the
+// parent's records tell that it is there again.
 func (a *audit) mark(key change.Key) {
-	counts := a.ids[idIn(key.Partition)].ByUnique
-	if deleted := a.rows[key]["deleted"]; !deleted.Bool() && (!counts || deleted.Kind() != change.KindAbsent) {
+	if deleted := a.rows[key]["deleted"]; deleted.Kind() != change.KindAbsent && !deleted.Bool() {
 		a.differs("", key, "deleted", change.Bool(true), deleted)
 	}
 	a.expires(key, tombstoneDays*24*time.Hour)

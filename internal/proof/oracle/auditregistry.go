@@ -98,10 +98,14 @@ func (a *audit) corrections(key change.Key) {
 	}
 }
 
-// version checks the version in a row's attribute a: well formed, and of no epoch that is yet to come.
+// version checks the version in a row's attribute a: well formed, and of no epoch that is yet to come. That of a mark which was taken away
+// may be higher than a record's.
 func (a *audit) version(key change.Key) {
 	at := a.rows[key]["a"]
 	epoch, place, rest, ok := cutVersion(at.Text())
+	if rule := a.ids[idIn(key.Partition)]; rest != "" && rule != nil && rule.Deletes() && !a.rows[key]["deleted"].Bool() {
+		_, rest, ok = cutNumber(rest)
+	}
 	if !ok || rest != "" || strings.HasPrefix(place, "0") || epoch > a.epoch {
 		a.differs("", key, "a", change.String(fmt.Sprint("a position, epoch at most ", a.epoch)), at)
 	}

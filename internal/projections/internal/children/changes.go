@@ -31,6 +31,7 @@ type FanOut struct {
 	First    int
 	Position change.Position
 	Given    change.Image // the parent after the last change; nil: it was deleted, or is of another entity now
+	Back     bool         // the parent was deleted and is there again, by records that are applied together
 }
 
 // Value is a unique value of which an item, a parent, changed.
@@ -74,6 +75,7 @@ func classifyParent(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.V
 		return true
 	}
 	f := Asked(pl).FanOuts.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, FanOut{First: v.Index})
+	f.Back = v.New != nil && (f.Back || f.Given == nil && !f.Position.IsZero())
 	f.Position, f.Given = v.Record.Position, v.New
 	return true
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // Marking is a Family whose rules act on the children of deleted parents alone. They keep no position of a living parent: the row of a
-// position is there only after the parent's deletion, and is a mark of it. A child's reference is put before the mark is read, and
-// the mark is put before the children are looked up. So either the child's fill sees the mark or the fan-out sees the child.
+// position is there only after the parent's deletion, and is a mark of it as long as it says so. A child's reference is put before the
+// mark is read, and the mark is put before the children are looked up. So either the child's fill sees the mark or the fan-out sees the
+// child.
 type Marking interface {
 	Spreader
 

@@ -28,7 +28,7 @@ type Late struct {
 	Touched  []GroupRef              // aggregates that their images name
 	Former   map[string][]change.Key // rule id: parents that their images refer to
 	Shown    map[string]change.Key   // rule id: the parent, of other items, that the item itself is in the image told last
-	Gone     map[string]change.Key   // rule id: the parent as which the item was deleted, if it was no parent again since
+	Gone     map[string][]change.Key // rule id: the parents as which the item was deleted, without those that it was again since
 	Unread   bool                    // an image of one of them could not be read, or names no parent
 }
 
@@ -37,7 +37,7 @@ func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
 	lates := &OrderedMap[change.Key, Late]{}
 	for i := range records {
 		rec := &records[i]
-		late := lates.OrPut(rec.Key, Late{})
+		late := lates.OrPut(rec.Key, Late{Gone: map[string][]change.Key{}})
 		if rec.Position.Compare(late.Position) > 0 {
 			late.Position = rec.Position
 		}
@@ -54,15 +54,14 @@ func (p *Planner) tellBoth(late *Late, rec *change.Record) {
 	before := late.Shown
 	late.Shown = nil
 	p.tell(late, rec.Key, rec.New)
-	for id := range late.Shown {
-		delete(late.Gone, id)
+	for _, shown := range []map[string]change.Key{before, late.Shown} {
+		for id, parent := range shown {
+			late.Gone[id] = slices.DeleteFunc(late.Gone[id], func(gone change.Key) bool { return gone == parent })
+		}
 	}
 	for id, parent := range before {
-		if delete(late.Gone, id); rec.New == nil {
-			if late.Gone == nil {
-				late.Gone = map[string]change.Key{}
-			}
-			late.Gone[id] = parent
+		if rec.New == nil {
+			late.Gone[id] = append(late.Gone[id], parent)
 		}
 	}
 }

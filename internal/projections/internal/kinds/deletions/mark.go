@@ -21,7 +21,10 @@ import (
 // ParentChanged implements children.Marking.
 func (kind) ParentChanged(ctx context.Context, w children.Run, id plan.ItemRule, f *children.FanOut) error {
 	v := stamp.VersionAt(id.Epoch, f.Position)
-	if f.Given != nil {
+	switch {
+	case f.Back:
+		return skipMark(ctx, w, id, v)
+	case f.Given != nil:
 		return clearMark(ctx, w, id, v)
 	}
 	marked, err := putMark(ctx, w, id, v)
@@ -45,26 +48,41 @@ func deletedSet(w children.Run, c *table.Expression) string {
 		"ttl", table.Number(w.Now().Add(state.TombstoneTTL).Unix()))
 }
 
-// clearMark takes the mark of a parent away that is there at a version, unless the mark is later.
+// clearMark takes the mark of a parent away that is there at a version, unless the mark is later. The row stays, at that version, until
+// it expires: a worker that slept must not put the mark again, as the parent may be an item of another entity by then.
 func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
 	mark, err := readMark(ctx, w, id)
-	if err != nil || mark == nil || state.SeenAt(id.Binding, mark) >= v {
+	if err != nil || !state.IsMarked(mark) || state.SeenAt(id.Binding, mark) >= v {
 		return err
 	}
-	return dropMark(ctx, w, id, mark)
+	return takeMark(ctx, w, id, mark, "a", table.Text(string(v)))
 }
 
-// dropMark takes a mark away if it is as it was read: the mark of a later deletion stays.
+// skipMark leaves the row of a parent as clearMark does, where no worker has put the mark.
+func skipMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
+	c := table.NewExpression()
+	set := c.Format("SET %n = %v, %n = %v REMOVE %n", "a", table.Text(string(v)), "ttl",
+		table.Number(w.Now().Add(state.TombstoneTTL).Unix()), "deleted")
+	doing, key := "noting that "+id.Key.String()+" is there again", state.ParentKey(id.Binding, id.Key)
+	_, err := w.Tables.UpdateState(ctx, id.ID, doing, key, set, state.SeenBefore(c, id.Binding, "<", v), c)
+	return err
+}
+
+// dropMark takes a mark away, because its parent was found in the table. The row's version rises: neither must a worker that slept put the
+// mark again, nor the task of the mark go on.
 func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) error {
+	if id.Rule.ByUnique {
+		return takeMark(ctx, w, id, mark, "changes", table.Number(nextCount(w, mark)))
+	}
+	return takeMark(ctx, w, id, mark, "a", table.Text(string(state.SeenAt(id.Binding, mark).NextRederived())))
+}
+
+// takeMark takes a mark away if it is as it was read: the mark of a later deletion stays.
+func takeMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row, attribute string, v ddb.AttributeValue) error {
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(mark, "a", "changes"))
 	doing, key := "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key)
-	if !id.Rule.ByUnique {
-		return w.Tables.DeleteState(ctx, id.ID, doing, key, condition, c)
-	}
-	// The row of a value stays, so that its count only rises: the task of a mark that is gone must not look like a later one.
-	update := c.Format("SET %n = %v REMOVE %n", "changes", table.Number(nextCount(w, mark)), "deleted")
-	_, err := w.Tables.UpdateState(ctx, id.ID, doing, key, update, condition, c)
+	_, err := w.Tables.UpdateState(ctx, id.ID, doing, key, c.Format("SET %n = %v REMOVE %n", attribute, v, "deleted"), condition, c)
 	return err
 }
 

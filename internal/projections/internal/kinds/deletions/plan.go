@@ -80,17 +80,18 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 // it was one if it is gone, and no item but a parent can have its key. A value that a living parent is found by is asked for, as it may be
 // contested, and then no locator tells it but the list of those.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
-	parent, gone := it.Late.Gone[b.ID]
-	asked := children.Asked(pl)
+	gone, asked := it.Late.Gone[b.ID], children.Asked(pl)
 	if b.Rule.ByUnique && it.Scope == plan.Everything && it.Match.Entity == b.Rule.Source {
 		children.AskValue(pl, b, &it.Match, it.Image, 0, false)
 	}
 	switch unread := it.Image == nil && it.Late.Unread && len(b.Rule.Source.Equals) == 0 && b.Rule.Source.HasKey(it.Key); {
-	case b.Rule.ByUnique && gone:
-		g := plan.GroupRef{Binding: b, Group: parent.Partition}
-		pl.Rollups.OrPut(g, plan.Rollup{})
-		asked.Values.OrPut(g, children.Value{}).Deleted = true
-	case !b.Rule.ByUnique && it.Match.Entity != b.Rule.Source && (gone || unread):
+	case b.Rule.ByUnique:
+		for _, parent := range gone {
+			g := plan.GroupRef{Binding: b, Group: parent.Partition}
+			pl.Rollups.OrPut(g, plan.Rollup{})
+			asked.Values.OrPut(g, children.Value{}).Deleted = true
+		}
+	case it.Match.Entity != b.Rule.Source && (len(gone) > 0 || unread):
 		asked.FanOuts.Put(plan.ItemRule{Binding: b, Key: it.Key}, &children.FanOut{Position: it.Late.Position})
 	}
 }

@@ -20,6 +20,10 @@ import (
 // removedAtOnce is how many children one transaction deletes. They share the check that their parent is gone.
 const removedAtOnce = 50
 
+// readAtOnce is how many children are in memory as whole items, of up to 400 KB each: as many as one request reads (Amazon DynamoDB API
+// reference, "BatchGetItem").
+const readAtOnce = 100
+
 // absence are the checks, at most one, that a parent of some children is not there. A key under which the table can hold no item
 // needs none, nor does one under which a child stands.
 func absence(rd *table.Reader, parent plan.ItemRule, some []change.Key) []ddb.TransactWriteItem {
@@ -61,16 +65,34 @@ func deletion(rd *table.Reader, b *plan.Binding, key change.Key, seen change.Ite
 
 // Spread implements children.Spreader: it deletes children of a deleted parent. It returns how many still refer to it.
 func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, rows []children.Row) (referring int, err error) {
-	parent := plan.ItemRule{Binding: s.Binding, Key: s.Parent}
 	keys := w.ChildKeys(s.Binding, rows)
-	seen := map[change.Key]change.Item{}
-	if s.Rule.Collection {
+	if s.Rule.Collection { // its pages hold what decides
+		seen := map[change.Key]change.Item{}
 		for i, r := range rows {
 			seen[keys[i]] = attributes.ItemFromTable(r)
 		}
-	} else if seen, err = w.Tables.ReadItems(ctx, "reading the children of "+s.Parent.String(), keys); err != nil {
-		return 0, err
+		return takeAway(ctx, w, s, rows, seen)
 	}
+	if i := slices.Index(keys, s.Parent); i > 0 { // see remove
+		rows = slices.Concat(rows[i:i+1], rows[:i], rows[i+1:])
+	}
+	for some := range slices.Chunk(rows, readAtOnce) {
+		seen, err := w.Tables.ReadItems(ctx, "reading the children of "+s.Parent.String(), w.ChildKeys(s.Binding, some))
+		if err != nil {
+			return 0, err
+		}
+		if referring, err := takeAway(ctx, w, s, some, seen); err != nil || referring > 0 {
+			return referring, err
+		}
+	}
+	return 0, nil
+}
+
+// takeAway is Spread of children as they were read.
+func takeAway(ctx context.Context, w children.Run, s *children.Spreading, rows []children.Row, seen map[change.Key]change.Item,
+) (referring int, err error) {
+	parent := plan.ItemRule{Binding: s.Binding, Key: s.Parent}
+	keys := w.ChildKeys(s.Binding, rows)
 	var some []change.Key
 	var dangling []children.Row
 	for i, key := range keys {
@@ -88,7 +110,7 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 		return 0, err
 	}
 	mark, err := readMark(ctx, w, parent)
-	if at := state.ParentAt(s.Binding, mark); err != nil || mark == nil || at != s.Version && at != s.Since {
+	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at != s.Version && at != s.Since {
 		return len(some), err // a later deletion is marked
 	}
 	return len(some), dropMark(ctx, w, parent, mark)
