@@ -3,6 +3,7 @@ package dynamill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/counting"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
@@ -117,6 +119,47 @@ func TestHotRulesAreCountedAnewBehindAnotherStream(t *testing.T) {
 		stop = h.follow("b")
 		h.write(100, 100*time.Millisecond)
 		h.expect("behind another stream")
+		stop()
+	})
+}
+
+// TestACountEndsUnderSteadyTraffic has an application write to each shard more often than a count polls it.
+func TestACountEndsUnderSteadyTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 64)
+		h.write(80, 0)
+		busy := make(chan struct{})
+		h.work.Go(func() {
+			for n := range 6000 { // six minutes
+				key := change.Item{"pk": change.String(fmt.Sprint("LIKE#", n%60)), "sk": change.String("LIKE")}
+				key["postId"], key["weight"] = change.String(fmt.Sprint(h.r.IntN(hotPosts))), change.Number("1")
+				h.put(key)
+				if n%500 == 0 {
+					h.rollAll()
+				}
+				time.Sleep(60 * time.Millisecond)
+			}
+			close(busy)
+		})
+		stop := h.follow("a")
+		time.Sleep(2 * time.Minute)
+		for _, row := range h.items("app-dynamill") {
+			if strings.HasPrefix(row["sk"].Text(), "rule/") && row["state"].Text() != "live" {
+				t.Errorf("rule %s is %s", row["name"].Text(), row["state"].Text())
+			}
+		}
+		for _, r := range h.count(counting.Verify) {
+			if r.Undecided != "" || len(r.Findings) > 0 {
+				t.Errorf("verify finds %v, undecided: %q", r.Findings, r.Undecided)
+			}
+		}
+		select {
+		case <-busy:
+			t.Error("the counts ended with the traffic only")
+		default:
+		}
+		<-busy
+		h.expect("counted")
 		stop()
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,6 +104,8 @@ const (
 	againFirst, againLast = time.Second, 30 * time.Second
 	// groupsAtOnce are worked off side by side.
 	groupsAtOnce = 16
+	// readsMax is how often a count reads on for one group, a second or more each time, until it begins anew.
+	readsMax = 30
 	// sortBytes is the memory of each of the two sorters.
 	sortBytes = 32 << 20
 )
@@ -143,8 +146,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(Progress) {}
 	}
+	var mended []Finding // before the count began anew
 	for starts := 1; ; starts++ {
 		result, err := once(ctx, cfg)
+		result.Findings = slices.Concat(mended, result.Findings)
+		slices.SortStableFunc(result.Findings, byGroup)
 		again, ok := errors.AsType[errAgain](err)
 		switch {
 		case !ok:
@@ -153,6 +159,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 			return Result{Undecided: again.why}, nil
 		case starts == startsMax:
 			return Result{}, cfg.Generation.Lost(ctx, again.why)
+		}
+		if cfg.Purpose == Repair {
+			mended = result.Findings
 		}
 		cfg.Logger.InfoContext(ctx, "a count begins anew", "reason", again.why)
 		if pace.Sleep(ctx, min(againFirst<<min(starts-1, 10), againLast)) != nil {
@@ -203,7 +212,8 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	if err := c.settle(ctx); err != nil || c.Purpose == Verify {
 		return c.result, err
 	}
-	// A record that could not be read until now may be of a group without any other. A worker that reads it later knows the mark.
+	// A record that could not be read until now may be of a group without any other: the count begins anew. A worker that reads one later
+	// knows the mark. Verify may leave that to the workers.
 	return c.result, c.reader.readOn(ctx)
 }
 

@@ -68,7 +68,13 @@ func (c *count) settle(ctx context.Context) error {
 		})
 		return working.Err()
 	})
-	if failed := work.Wait(); failed != nil {
+	failed := work.Wait()
+	if c.Purpose != Verify { // what was mended is found, also if the count begins anew
+		for _, s := range suspects {
+			c.find(Finding{Group: s.name, Want: s.want, Have: s.have})
+		}
+	}
+	if failed != nil {
 		return failed
 	}
 	c.result.Groups = done.n
@@ -87,9 +93,6 @@ func (c *count) settle(ctx context.Context) error {
 		}
 		return c.lookAtDisplays(ctx, displays)
 	}
-	for _, s := range suspects {
-		c.find(Finding{Group: s.name, Want: s.want, Have: s.have})
-	}
 	for _, d := range displays {
 		c.find(Finding{Group: d.group, Display: &d.Display})
 	}
@@ -98,9 +101,11 @@ func (c *count) settle(ctx context.Context) error {
 
 // find keeps a finding, in the order of the groups.
 func (c *count) find(f Finding) {
-	i, _ := slices.BinarySearchFunc(c.result.Findings, f, func(a, b Finding) int { return strings.Compare(a.Group, b.Group) })
+	i, _ := slices.BinarySearchFunc(c.result.Findings, f, byGroup)
 	c.result.Findings = slices.Insert(c.result.Findings, i, f)
 }
+
+func byGroup(a, b Finding) int { return strings.Compare(a.Group, b.Group) }
 
 // mayShowElse reports whether a target showed in the scan something else than the rows hold, or one of several, of which one is to show
 // the group.
@@ -134,43 +139,41 @@ func (c *count) look(ctx context.Context, g *group) (*suspect, lanes.Group, erro
 // compare works out what the rows of a group lack: what the items add, less what records change that workers have still to add, less
 // what the rows hold. If a row holds records that the count has not read, it reads on.
 func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, error) {
-	for {
-		rows, err := c.Generation.Group(ctx, g.name)
-		if err != nil {
+	rows, err := c.Generation.Group(ctx, g.name)
+	if err != nil {
+		return suspect{}, rows, err
+	}
+	known := func() bool { return c.reader.knowsAll(rows.HW) }
+	for reads := 0; !known(); reads++ {
+		if reads == readsMax {
+			return suspect{}, rows, errAgain{"a row of " + g.name + " holds records of a shard that has no row, or that the stream does not give"}
+		}
+		if err := c.reader.readFor(ctx, known); err != nil {
 			return suspect{}, rows, err
 		}
-		if !c.reader.knowsAll(rows.HW) {
-			if err := c.reader.readOn(ctx); err != nil {
-				return suspect{}, rows, err
-			}
-			if lane := c.reader.unopened(rows.HW); lane != "" {
-				return suspect{}, rows, errAgain{"a row of " + g.name + " is of the lane of shard " + lane + ", and the lane's own row is gone"}
-			}
-			if pace.Sleep(ctx, spacing) != nil {
-				return suspect{}, rows, context.Cause(ctx)
-			}
-			continue
+		if !known() && pace.Sleep(ctx, spacing) != nil {
+			return suspect{}, rows, context.Cause(ctx)
 		}
-		terms := slices.Clone(g.items)
-		since := c.evidence.since(g.name)
-		for _, e := range since {
-			terms = append(terms, e.difference)
-		}
-		opened := c.reader.opened()
-		for _, entries := range [][]entry{g.entries, since} {
-			for _, e := range entries {
-				switch row := opened[e.shard]; {
-				case e.position <= row.From: // no worker adds it
-				case row.Lane != "" && e.position <= rows.HW[row.Lane]: // it is added
-				default:
-					terms = append(terms, e.difference.Negative())
-				}
-			}
-		}
-		want := tally.Sum(terms...)
-		want.Operations = 0
-		return suspect{group: g, difference: want.Lacks(rows.Total), want: want, have: rows.Total}, rows, nil
 	}
+	terms := slices.Clone(g.items)
+	since := c.evidence.since(g.name)
+	for _, e := range since {
+		terms = append(terms, e.difference)
+	}
+	opened := c.reader.opened()
+	for _, entries := range [][]entry{g.entries, since} {
+		for _, e := range entries {
+			switch row := opened[e.shard]; {
+			case e.position <= row.From: // no worker adds it
+			case row.Lane != "" && e.position <= rows.HW[row.Lane]: // it is added
+			default:
+				terms = append(terms, e.difference.Negative())
+			}
+		}
+	}
+	want := tally.Sum(terms...)
+	want.Operations = 0
+	return suspect{group: g, difference: want.Lacks(rows.Total), want: want, have: rows.Total}, rows, nil
 }
 
 // lookAgain reads on and compares suspects once more: what comes late is no drift. A difference that stays is.

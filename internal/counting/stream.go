@@ -3,8 +3,6 @@ package counting
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +32,8 @@ type reader struct {
 	lister  shardlist.Lister
 	decoder streamapi.Decoder
 
-	turn chan struct{} // has a token while no goroutine reads on
+	turn  chan struct{} // has a token while no goroutine reads on
+	until time.Time     // records that were made later end the reading of a shard
 
 	mu     sync.Mutex // guards what follows, and what shards know; the goroutine that reads on is the only one to write
 	shards map[string]*shard
@@ -106,25 +105,35 @@ func (r *reader) list(ctx context.Context) error {
 	return nil
 }
 
-// readOn reads the generation's rows of shards, and then the shards to their ends, each behind its parent, until no new ones are found.
+// readOn reads the generation's rows of shards, and then all that was written before to the shards, each behind its parent. Shards that
+// were not listed at first may be children of others; those that are found behind them are younger than the call.
 func (r *reader) readOn(ctx context.Context) error {
+	return r.readFor(ctx, func() bool { return false })
+}
+
+// readFor is readOn, unless enough is known when the goroutines that came before have read on.
+func (r *reader) readFor(ctx context.Context, enough func() bool) error {
 	select {
 	case <-r.turn:
 		defer func() { r.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for found := -1; found != len(r.order); {
+	if enough() {
+		return nil
+	}
+	r.until = time.Now().Add(r.Margin)
+	for reads, found := 0, -1; reads < 2 && found != len(r.order); reads++ {
 		rows, err := r.Generation.Shards(ctx)
 		if err != nil {
 			return err
 		}
-		r.mu.Lock()
-		r.lanes = rows
-		r.mu.Unlock()
 		if err := r.list(ctx); err != nil {
 			return err
 		}
+		r.mu.Lock()
+		r.lanes = rows // only now: a shard that has a row and is not listed counts as one that the stream has forgotten
+		r.mu.Unlock()
 		found = len(r.order)
 		if err := r.readAll(ctx); err != nil {
 			return err
@@ -167,10 +176,11 @@ func (r *reader) readAll(ctx context.Context) error {
 	return nil
 }
 
-// read reads a shard from where it was left.
+// read reads a shard from where it was left: all that was written before.
 func (r *reader) read(ctx context.Context, s *shard) error {
-	tail := streamapi.Tail{Streams: r.Streams, StreamARN: r.StreamARN, Shard: s.info, EmptyPolls: emptyPolls, Spacing: spacing}
-	from := streamapi.Place{Whole: s.whole}
+	tail := streamapi.Tail{Streams: r.Streams, StreamARN: r.StreamARN, Shard: s.info, EmptyPolls: emptyPolls, Spacing: spacing,
+		Until: r.until}
+	from, before := streamapi.Place{Whole: s.whole}, s.at
 	if after := lanes.Unpad(s.at); after != "" && s.at != s.first() {
 		from.After = after
 	}
@@ -191,7 +201,7 @@ func (r *reader) read(ctx context.Context, s *shard) error {
 		})
 		return struct{}{}, err
 	})
-	if err != nil && streamapi.Classify(err) == streamapi.VerdictExpired {
+	if err != nil && (streamapi.Classify(err) == streamapi.VerdictExpired || awscall.Passes(err) && s.at > before) {
 		return r.read(ctx, s)
 	}
 	return gone(s.info.ID, err)
@@ -295,28 +305,15 @@ func (r *reader) knows(lane, hw string) bool {
 			continue
 		}
 		opened = true
-		if s := r.shards[id]; s != nil && s.at != lanes.Pad(streamapi.Highest) { // all of that one is known, and nothing of its children
+		switch s := r.shards[id]; {
+		case s == nil:
+		case s.at != lanes.Pad(streamapi.Highest):
 			known, listed = max(known, s.at), true
+		case s.info.End != "": // all of this shard is known, and nothing of its children
+			known, listed = max(known, lanes.Pad(s.info.End)), true
 		}
 	}
 	return hw <= known || opened && !listed // the stream has forgotten the lane's shards long ago
-}
-
-// unopened returns a lane of which no shard has a row; "" if there is none. Only another program can have deleted it: a worker makes the
-// row of a shard before it adds records.
-func (r *reader) unopened(hw map[string]string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	opened := map[string]bool{}
-	for _, row := range r.lanes {
-		opened[row.Lane] = true
-	}
-	for _, lane := range slices.Sorted(maps.Keys(hw)) {
-		if !opened[lane] {
-			return lane
-		}
-	}
-	return ""
 }
 
 // lateFor returns a shard with a record that a mark's count must have known, and has not read; "" if there is none.

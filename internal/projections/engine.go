@@ -67,7 +67,8 @@ type Config struct {
 	// the ten minutes of HealsMax, for how long a worker holds a task, and for what is printed; nothing that must be
 	// true depends on it, so that processes' clocks need not agree.
 	Now func() time.Time
-	// Incarnation names a state table that this engine founds as no other one, without a "/"; default: a name drawn at random.
+	// Incarnation returns a name, without a slash, for a state table that this engine creates: one that no other has; default: drawn at
+	// random.
 	Incarnation func() string
 }
 

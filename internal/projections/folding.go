@@ -142,17 +142,18 @@ func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report fun
 	return nil
 }
 
-// endPass ends the cursor's pass. Behind a pass that shows generations, the rows of those go that they replace: before, a worker that is
-// about to show a group might have read a part of its rows. What a worker still writes there goes with the next count.
+// endPass ends the cursor's pass. Behind a pass that shows generations, it deletes the rows of those before them: a worker that is about
+// to show a group by such rows might otherwise read a part of them. What a worker still writes there goes behind the next such pass.
 func (e *Engine) endPass(ctx context.Context, cursor state.Cursor) error {
 	shown := e.recounted(cursor) // before another count can end
 	if err := e.seeding.End(ctx, cursor); err != nil {
 		return err
 	}
-	for _, g := range shown {
-		if err := g.DropOlder(ctx); err != nil {
-			return fmt.Errorf("deleting former rows of rule %s: %w", g.Rule(), err)
-		}
+	if len(shown) == 0 {
+		return nil
+	}
+	if err := e.folding.DropOlder(ctx, shown); err != nil {
+		return fmt.Errorf("deleting the rows of former generations: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -70,4 +71,33 @@ func TestADisplayThatWaitsIsOfTheGenerationInForce(t *testing.T) {
 		t.Fatal("the other process listed no tasks")
 	}
 	w.expectLikes("a")
+}
+
+// TestACountOfAFormerStateTableNotesNothing has the state table deleted and made anew while a count is about to note that it has begun. The
+// generations of both state tables have one number.
+func TestACountOfAFormerStateTableNotesNothing(t *testing.T) {
+	w := newWorld(t, hotRule)
+	var outcome error
+	count := func(ctx context.Context, g *Generation, _ func(int64)) error {
+		if _, err := w.sim.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: new("app-dynamill")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, w.file)}); err != nil {
+			t.Fatal(err)
+		}
+		outcome = g.MarkBegun(ctx, "")
+		return outcome
+	}
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, w.file), Count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Seed(w.ctx, nil); !errors.Is(err, ErrEpochMoved) || !errors.Is(outcome, ErrEpochMoved) {
+		t.Errorf("the count ends with %v, seeding with %v", outcome, err)
+	}
+	for _, row := range w.scan("app-dynamill") {
+		if begun := row["begun"].Text(); begun != "" {
+			t.Errorf("rule %s has begun generation %s", row["name"].Text(), begun)
+		}
+	}
 }

@@ -117,6 +117,10 @@ func hotSchedules() []schedule {
 		steps:   liked(1, befalls(adversary.Recounted), next(Struck, 2), befall(0, adversary.Woke), befall(250, adversary.Woke)),
 		strikes: []adversary.Strike{holds(`^Scan app after`, 2), stalls(`^GetRecords`, 40)},
 	}, {
+		guard: "CountReadsOn", name: "a worker adds a like before the count looks at its post", rules: likesRules,
+		steps:   liked(2, befalls(adversary.Recounted), next(Struck, 3), befall(60, adversary.Woke)),
+		strikes: []adversary.Strike{holds(`^Query app-dynamill pk = fold/FI/2`, 0)},
+	}, {
 		guard: "CountFrom", name: "leases are deleted while a count is under way", rules: likesRules,
 		steps:   liked(1, befalls(adversary.Recounted), befall(Struck, adversary.Rewound)),
 		strikes: []adversary.Strike{at(theCount, 1, adversary.CrashedBefore)},

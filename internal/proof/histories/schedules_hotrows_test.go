@@ -56,9 +56,9 @@ func rowSchedules() []schedule {
 		steps:   liked(1, next(Struck, 2), befalls(adversary.Woke)),
 		strikes: []adversary.Strike{at(display, 1, adversary.Froze)},
 	}, {
-		guard: "LiveAsked", name: "a worker adds a like that does not know that the count is over", rules: likesRules, workers: 2, seed: 9,
+		guard: "LiveAsked", name: "a worker adds a like that does not know that the count is over", rules: likesRules, workers: 2, seed: 17,
 		steps: liked(1, befalls(adversary.Recounted), next(Struck, 2), after(Struck, puts("pk=POST#b, sk=INFO")), befall(Struck, adversary.Woke),
-			befall(80, adversary.Woke)),
+			befall(40, adversary.Woke)),
 		strikes: []adversary.Strike{
 			holds(`^UpdateItem app-dynamill\(fold/FI/2/.*/base`, 0), holds(`^UpdateItem app-dynamill\(fold/FI/2/.*/lane`, 0),
 			holds(`^PutItem app-dynamill \{pk=counted/FI/2`, 1),

@@ -13,7 +13,7 @@ import (
 const positionDigits = 40
 
 // folds compares what the rows of rules that count by stream position add up to with the items, for the generation that targets show.
-// The rows of generations before it stay until the next count. Those that a sleeper wrote for a former state table stay for good.
+// The rows of generations before it may stay, as after a crash. Those that a sleeper wrote for a former state table stay for good.
 func (a *audit) folds() {
 	want, got := map[string]*total{}, map[string]*total{}
 	at := func(of map[string]*total, id, group string) *total {

@@ -34,6 +34,7 @@ const (
 	emptyPollsMax   = 3
 	reopensMax      = 3 // times that a shard is opened at its oldest record because that was trimmed meanwhile
 	shardsAtOnce    = 8
+	clocksDiffer    = 5 * time.Second        // at most, this process's clock and the times of records: verify reads what was written before
 	pollDefault     = 250 * time.Millisecond // a shard may be read five times a second
 	streamRetryTime = time.Minute
 )
@@ -81,7 +82,7 @@ func (s *Stream) Unapplied(ctx context.Context, then Applied, f func(*change.Rec
 func (s *Stream) shard(ctx context.Context, decoder streamapi.Decoder, shard streamapi.Shard, after string,
 	f func(*change.Record) error) error {
 	tail := streamapi.Tail{Streams: s.Client, StreamARN: s.ARN, Shard: shard, EmptyPolls: emptyPollsMax,
-		Spacing: cmp.Or(s.PollInterval, pollDefault)}
+		Spacing: cmp.Or(s.PollInterval, pollDefault), Until: time.Now().Add(clocksDiffer)}
 	retries, answered := streamapi.NewBackoff(shard.ID), time.Now()
 	for reopened := 0; ; {
 		err := tail.Read(ctx, streamapi.Place{After: after}, func(page []streams.Record, _ bool) error {

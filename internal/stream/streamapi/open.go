@@ -44,6 +44,8 @@ type Tail struct {
 	// reached: GetRecords may return an empty page before it (the same place).
 	EmptyPolls int
 	Spacing    time.Duration // between an empty page and the next one
+	// Until ends the reading behind a page with a record that was made later: a busy shard gives no empty pages. Zero: it does not.
+	Until time.Time
 }
 
 // Read gives f each page behind a place, until the shard ends or f returns an error. last says
@@ -65,13 +67,21 @@ func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record
 		if empty++; len(out.Records) > 0 {
 			empty = 0
 		}
-		if iterator == nil || empty == t.EmptyPolls {
+		if iterator == nil || empty == t.EmptyPolls || t.isPast(out.Records) {
 			return nil
 		}
 		if empty > 0 && pace.Sleep(ctx, t.Spacing) != nil {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// isPast reports whether a page ends with a record that was made later than Until.
+func (t Tail) isPast(page []streams.Record) bool {
+	if t.Until.IsZero() || len(page) == 0 || page[len(page)-1].Dynamodb == nil {
+		return false
+	}
+	return aws.ToTime(page[len(page)-1].Dynamodb.ApproximateCreationDateTime).After(t.Until)
 }
 
 // OpenShard returns an iterator at a place. TRIM_HORIZON skips trimmed records without a word; so if the shard was

@@ -216,10 +216,10 @@ func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, erro
 // Groups calls f with each group that has a row.
 func (g *Generation) Groups(ctx context.Context, f func(group string) error) error {
 	last := ""
-	return g.scan(ctx, func(r table.Row) error {
+	return g.scan(ctx, func(id string, r table.Row) error {
 		word, _, _ := cutWord(r)
 		group := state.FoldedGroup(r)
-		if word != state.FoldedRows || g.numberIn(r) != g.Number || group == "" || group == last {
+		if id != g.Binding.ID || word != state.FoldedRows || g.numberIn(r) != g.Number || group == "" || group == last {
 			return nil
 		}
 		last = group
@@ -255,13 +255,16 @@ func (g *Generation) Display(ctx context.Context, groups []string) error {
 	return g.Show(ctx, refs)
 }
 
-// DropOlder deletes the rows of generations before this one.
-func (g *Generation) DropOlder(ctx context.Context) error {
-	return g.scan(ctx, func(r table.Row) error {
-		if n := g.numberIn(r); n == 0 || n >= g.Number {
-			return nil
+// DropOlder deletes the rows of generations before some others.
+func (f *Folding) DropOlder(ctx context.Context, newer []*Generation) error {
+	return f.scan(ctx, func(id string, r table.Row) error {
+		for _, g := range newer {
+			if n := g.numberIn(r); g.Binding.ID != id || n == 0 || n >= g.Number {
+				continue
+			}
+			return f.Tables.DeleteState(ctx, id, "deleting a former generation", table.KeyOf(r), "", table.NewExpression())
 		}
-		return g.Tables.DeleteState(ctx, g.Binding.ID, "deleting a former generation", table.KeyOf(r), "", table.NewExpression())
+		return nil
 	})
 }
 
@@ -282,24 +285,23 @@ func (g *Generation) numberIn(r table.Row) int64 {
 	return state.GenerationIn(table.TextOf(r[table.PK]), g.Binding.Incarnation)
 }
 
-// scan calls f with each row of the rule's generations.
-func (g *Generation) scan(ctx context.Context, f func(table.Row) error) error {
-	scanned := &tablescan.Table{Client: g.Tables.Client, TableName: g.Tables.StateTable, Segments: 1,
+// scan calls each with every row of a generation, and the id of its rule.
+func (f *Folding) scan(ctx context.Context, each func(id string, r table.Row) error) error {
+	scanned := &tablescan.Table{Client: f.Tables.Client, TableName: f.Tables.StateTable, Segments: 1,
 		Attributes: []string{table.PK, table.SK, "group"}}
 	var last map[string]ddb.AttributeValue
 	for {
-		page, err := table.Attempt(ctx, g.Tables.Reader, "scanning the state table", func() (tablescan.Page, error) {
+		page, err := table.Attempt(ctx, f.Tables.Reader, "scanning the state table", func() (tablescan.Page, error) {
 			return scanned.Read(ctx, 0, last, scanPageMax)
 		})
 		if err != nil {
 			return err
 		}
 		for _, r := range page.Items {
-			if _, id, folded := cutWord(r); !folded || id != g.Binding.ID {
-				continue
-			}
-			if err := f(r); err != nil {
-				return err
+			if _, id, folded := cutWord(r); folded {
+				if err := each(id, r); err != nil {
+					return err
+				}
 			}
 		}
 		if last = page.Next; last == nil {

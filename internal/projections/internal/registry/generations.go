@@ -8,6 +8,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -56,13 +57,19 @@ func (reg *Registry) Begin(ctx context.Context, b *plan.Binding, generation int6
 	is := c.Format("%n = %v AND (attribute_not_exists(%n) OR %n < %v OR %n = %v)", state.GenerationAttribute, number,
 		state.BegunAttribute, state.BegunAttribute, number, state.StreamAttribute, stream)
 	same := own.Format("%n = %v", "incarnation", table.Text(reg.Planner.Incarnation))
-	err := reg.tables.Transact(ctx, "noting that a count of "+b.Rule.Name+" has begun", []string{"", ""}, []ddb.TransactWriteItem{
-		reg.tables.UpdatePart(state.RuleKey(b.ID), set, is, c), reg.tables.CheckPart(state.TableKey(), same, own),
+	doing := "noting that a count of " + b.Rule.Name + " has begun"
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		err := reg.tables.Transact(ctx, doing, []string{"", ""}, []ddb.TransactWriteItem{
+			reg.tables.UpdatePart(state.RuleKey(b.ID), set, is, c), reg.tables.CheckPart(state.TableKey(), same, own),
+		})
+		switch {
+		case table.LostRace(err) && awscall.Passes(err): // no condition failed
+			return table.Lost, nil
+		case table.LostRace(err):
+			return table.Lost, reg.Recount(ctx, []*plan.Binding{b})
+		}
+		return table.Finished, err
 	})
-	if table.LostRace(err) {
-		return reg.Recount(ctx, []*plan.Binding{b})
-	}
-	return err
 }
 
 // BegunPart is a check, for a transaction, that a generation has begun or that it has not. One that is displayed has, whatever newer

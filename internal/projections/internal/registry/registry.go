@@ -39,7 +39,7 @@ type Options struct {
 	AgreedEpoch int  // the rules of this epoch may be changed and removed; 0: none may
 	Attach      bool // the state table must be there and know these rules; nothing is created or registered
 	Now         func() time.Time
-	Incarnation func() string // names a state table that is founded as no other one
+	Incarnation func() string // returns a name for a new state table that no other has
 	Creating    func()        // called while DynamoDB makes the state table
 }
 
