@@ -26,7 +26,7 @@ const (
 	atOnce     = 8                      // shards that are read side by side
 )
 
-// reader reads the records that the count needs: of each shard from where its readers may be, to its end.
+// reader reads the records that the count needs: of each shard from where its readers may be, to what was written last.
 type reader struct {
 	*count
 	lister  shardlist.Lister
@@ -106,7 +106,7 @@ func (r *reader) list(ctx context.Context) error {
 }
 
 // readOn reads the generation's rows of shards, and then all that was written before to the shards, each behind its parent. Shards that
-// were not listed at first may be children of others; those that are found behind them are younger than the call.
+// were not listed at first may be children of others. Shards that are found behind those wait for the next call.
 func (r *reader) readOn(ctx context.Context) error {
 	return r.readFor(ctx, func() bool { return false })
 }
@@ -196,6 +196,8 @@ func (r *reader) read(ctx context.Context, s *shard) error {
 				}
 				from = streamapi.Place{After: marks[i].Sequence}
 			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			s.finished = last
 			return nil
 		})
@@ -307,6 +309,8 @@ func (r *reader) knows(lane, hw string) bool {
 		opened = true
 		switch s := r.shards[id]; {
 		case s == nil:
+		case !r.isReached(s): // its place is behind all records of its parent, of which some are not read
+			listed = true
 		case s.at != lanes.Pad(streamapi.Highest):
 			known, listed = max(known, s.at), true
 		case s.info.End != "": // all of this shard is known, and nothing of its children
@@ -314,6 +318,12 @@ func (r *reader) knows(lane, hw string) bool {
 		}
 	}
 	return hw <= known || opened && !listed // the stream has forgotten the lane's shards long ago
+}
+
+// isReached reports whether the count has read all that comes before a shard.
+func (r *reader) isReached(s *shard) bool {
+	p := r.shards[s.info.Parent]
+	return p == nil || p.finished
 }
 
 // lateFor returns a shard with a record that a mark's count must have known, and has not read; "" if there is none.

@@ -74,7 +74,8 @@ func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.
 	if id.Rule.ByUnique {
 		return takeMark(ctx, w, id, mark, "changes", table.Number(nextCount(w, mark)))
 	}
-	return takeMark(ctx, w, id, mark, "a", table.Text(string(state.SeenAt(id.Binding, mark).NextRederived())))
+	at := max(state.SeenAt(id.Binding, mark), stamp.VersionAt(id.Epoch, change.Position{})) // of a former state table's worker: none
+	return takeMark(ctx, w, id, mark, "a", table.Text(string(at.NextRederived())))
 }
 
 // takeMark takes a mark away if it is as it was read: the mark of a later deletion stays.
