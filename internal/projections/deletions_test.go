@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,8 +246,11 @@ func TestALateBatchTellsOfEachValueThatWasDeleted(t *testing.T) {
 // TestChildrenAreNotAllInMemory deletes a parent of many children that references name.
 func TestChildrenAreNotAllInMemory(t *testing.T) {
 	w := newWorld(t, strings.Replace(slugDeletion, "by: { slug: about }", "by: { postId: about }", 1))
+	var mu sync.Mutex // requests go side by side
 	held, most := 0, 0
 	e := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch in := in.(type) {
 		case *dynamodb.BatchGetItemInput:
 			held += len(in.RequestItems["app"].Keys)
