@@ -57,18 +57,21 @@ type hotTable struct {
 	ended   chan error
 	work    sync.WaitGroup
 
-	watch   func(input any) // is told of each request; nil: not
 	started func(*Running)
 
 	mu   sync.Mutex
-	slow time.Duration // the longest time that a request takes
+	slow time.Duration   // the longest time that a request takes
+	seen func(input any) // is told of each request; nil: not
 	dice *rand.Rand
 }
 
 // delay has a request take some time, and sometimes much: other requests overtake it.
 func (h *hotTable) delay(op string, input any) error {
-	if h.watch != nil {
-		h.watch(input)
+	h.mu.Lock()
+	seen := h.seen
+	h.mu.Unlock()
+	if seen != nil {
+		seen(input)
 		if op == "PutItem" {
 			return nil // the application has many clients
 		}
@@ -83,6 +86,13 @@ func (h *hotTable) delay(op string, input any) error {
 	h.mu.Unlock()
 	time.Sleep(wait)
 	return nil
+}
+
+// watch has seen be told of each request from now on.
+func (h *hotTable) watch(seen func(input any)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = seen
 }
 
 // slowDown sets the longest time of a usual request.

@@ -108,7 +108,7 @@ func TestHotCountersKeepUpWith50000RecordsASecond(t *testing.T) {
 		h := newHotTableOf(t, 13, shards)
 		var mu sync.Mutex
 		reads, writes, displays := 0, map[string]int{}, map[string][]time.Time{}
-		h.watch = func(input any) {
+		h.watch(func(input any) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch in := input.(type) {
@@ -124,7 +124,7 @@ func TestHotCountersKeepUpWith50000RecordsASecond(t *testing.T) {
 					writes[pk+sk]++
 				}
 			}
-		}
+		})
 		h.slowDown(6 * time.Millisecond)
 		running := make(chan *Running, 1)
 		h.started = func(r *Running) { running <- r }

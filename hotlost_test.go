@@ -223,12 +223,12 @@ func TestARecordThatIsLateWhileACountEndsIsCounted(t *testing.T) {
 		if _, err := h.sim.DeleteItem(t.Context(), remove); err != nil {
 			t.Fatal(err)
 		}
-		h.watch = func(input any) {
+		h.watch(func(input any) {
 			in, is := input.(*dynamodb.PutItemInput)
 			if is && strings.HasPrefix(attributes.ItemFromTable(in.Item)["pk"].Text(), "counted/") && stream.hidden.Swap(false) {
 				time.Sleep(20 * time.Second)
 			}
-		}
+		})
 		if err := h.attach().Recount(t.Context(), []string{"likes", "weight"}); !errors.Is(err, projections.ErrEpochMoved) {
 			t.Fatal(err)
 		}
