@@ -283,10 +283,10 @@ func TestExactCapacityOfCounting(t *testing.T) {
 }
 
 // TestDeletionCosts has 100 comments deleted with their user, in two transactions. Each pays for two writes, and for its reference if there
-// is one. On top come the checks of the user's absence in both transactions, and the user's mark.
+// is one. On top come two checks in both transactions, that the user is absent and marked, and the mark.
 func TestDeletionCosts(t *testing.T) {
 	t.Parallel()
-	const children, once = 100, 2 + 2 + 1
+	const children, once = 100, 2*(2+2) + 1
 	for name, test := range map[string]struct {
 		partition, by string
 		come, gone    float64

@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,48 +286,69 @@ func TestASleeperDeletesNoChildOfAPostThatCameBack(t *testing.T) {
 	rules := strings.Replace(slugDeletion, `unique: slug }`, `match: { kind: post } }
   Draft: { key: { pk: "POST#${postId}", sk: "METADATA" }, match: { kind: draft } }`, 1)
 	rules = strings.Replace(rules, "by: { slug: about }", "by: { postId: about }", 1)
-	for _, together := range []bool{false, true} { // are the records of the post that another worker applies
-		w := newWorld(t, rules)
-		e := w.seeded()
-		process := func(e *Engine, records []change.Record) {
-			if _, err := e.Process(w.ctx, records); err != nil {
-				t.Fatal(err)
-			}
+	inTurn := func(w *world, e *Engine, deletion, _ []change.Record) error {
+		_, err := e.Process(w.ctx, deletion)
+		return err
+	}
+	late := func(w *world, e *Engine, deletion, _ []change.Record) error {
+		return e.RederiveRecords(w.ctx, deletion)
+	}
+	bothLate := func(w *world, e *Engine, deletion, other []change.Record) error {
+		return e.RederiveRecords(w.ctx, slices.Concat(deletion, other))
+	}
+	together := func(w *world, e *Engine, deletion, other []change.Record) error {
+		_, err := e.Process(w.ctx, slices.Concat(deletion, other))
+		return err
+	}
+	for name, another := range map[string]func(w *world, e *Engine, deletion, other []change.Record) error{
+		"another worker applies the records in turn": inTurn, "together": together, "is handed the deletion late": late, "both late": bothLate,
+	} {
+		for _, asleep := range []string{"UpdateItem", "TransactWriteItems"} {
+			t.Run(name+", before "+asleep, func(t *testing.T) { sleepOverDeletion(t, rules, asleep, another) })
 		}
-		put := func(kind string) {
-			w.put(change.Item{"pk": s("POST#p"), "sk": s("METADATA"), "kind": s(kind)})
+	}
+}
+
+// sleepOverDeletion has a worker sleep before a request, with the deletion of a post in hand, while another worker comes to that deletion
+// and to the post that is made again, which then turns into a draft.
+func sleepOverDeletion(t *testing.T, rules, asleep string, another func(w *world, e *Engine, deletion, other []change.Record) error) {
+	w := newWorld(t, rules)
+	e := w.seeded()
+	put := func(kind string) {
+		w.put(change.Item{"pk": s("POST#p"), "sk": s("METADATA"), "kind": s(kind)})
+	}
+	put("post")
+	w.putLike("p")
+	at := w.drain(e, 0)
+	w.delete(likedPost("p"))
+	deletion := w.records()[at:]
+	slept := false
+	sleeper := w.engine(&faulty{Client: w.sim, around: passAll, before: func(op string, in any) {
+		update, is := in.(*dynamodb.UpdateItemInput)
+		ofMark := is && strings.HasPrefix(attributes.ItemFromTable(update.Key)["pk"].Text(), "parent/")
+		if slept || op != asleep || is && !ofMark {
+			return
 		}
+		slept = true
 		put("post")
-		w.putLike("p")
-		at := w.drain(e, 0)
-		w.delete(likedPost("p"))
-		deleted := w.records()[at:]
-		slept := false
-		sleeper := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
-			update, is := in.(*dynamodb.UpdateItemInput)
-			if !is || slept || !strings.HasPrefix(attributes.ItemFromTable(update.Key)["pk"].Text(), "parent/") {
-				return
-			}
-			slept = true
-			put("post")
-			if !together {
-				process(e, deleted)
-				at++
-			}
-			at = w.drain(e, at)
-			put("draft")
-			at = w.drain(e, at)
-		}})
-		process(sleeper, deleted)
-		if !slept || w.get(aLike) == nil {
-			t.Errorf("the like is gone (records together: %t); the worker slept: %t", together, slept)
+		if err := another(w, e, deletion, w.records()[at+1:]); err != nil {
+			t.Error(err)
 		}
-		w.delete(likedPost("p")) // a draft: the like stays
-		put("post")
-		w.delete(likedPost("p"))
-		w.drain(e, at)
-		if w.get(aLike) != nil {
-			t.Error("the like outlives its post")
-		}
+		at = w.drain(e, at+1)
+		put("draft")
+		at = w.drain(e, at)
+	}})
+	if _, err := sleeper.Process(w.ctx, deletion); err != nil {
+		t.Error(err)
+	}
+	if !slept || w.get(aLike) == nil {
+		t.Errorf("the like is gone; the worker slept: %t", slept)
+	}
+	w.delete(likedPost("p")) // a draft: the like stays
+	put("post")
+	w.delete(likedPost("p"))
+	w.drain(e, at)
+	if w.get(aLike) != nil {
+		t.Error("the like outlives its post")
 	}
 }

@@ -55,7 +55,7 @@ func (l *life) judgeCascade(w *adversary.Worker, key change.Key, before change.I
 	if err != nil {
 		l.problem("%v", err)
 	}
-	if why := l.chronicle.MayDelete(key, before, l.byKey(present), l.knowsHolder); why != "" {
+	if why := l.chronicle.MayDelete(key, before, l.byKey(present), l.knowsHolder, l.isMarked); why != "" {
 		l.problem("%s deletes %s, which it did not make: %s: %s", w, key, why, told(before))
 	}
 }
@@ -72,6 +72,21 @@ func (l *life) knowsHolder(r *rules.Rule, value string, holder change.Key) bool 
 		pk := row["pk"].Text()
 		return strings.HasPrefix(pk, "locator/") && (strings.HasSuffix(pk, "/"+escaped) || strings.Contains(pk, "~")) &&
 			slices.ContainsFunc(row["items"].List(), func(v change.Value) bool { return v.Text() == holder.String() })
+	})
+}
+
+// isMarked reports whether the state table says that a parent was deleted, under this rule or another one.
+func (l *life) isMarked(r *rules.Rule, parent string) bool {
+	rows, err := items(l.crew.Sim, stateTableName)
+	if err != nil {
+		return true
+	}
+	if r.ByUnique {
+		parent = strings.NewReplacer("%", "%25", "/", "%2F").Replace(parent)
+	}
+	return slices.ContainsFunc(rows, func(row change.Item) bool {
+		pk := row["pk"].Text()
+		return strings.HasPrefix(pk, "parent/") && (strings.HasSuffix(pk, "/"+parent) || strings.Contains(pk, "~")) && row["deleted"].Bool()
 	})
 }
 

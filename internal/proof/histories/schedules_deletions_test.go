@@ -95,12 +95,14 @@ func deletionSchedules() []schedule {
 			strikes: []adversary.Strike{at(`^UpdateItem app-dynamill\(parent/.* REMOVE deleted`, 0, adversary.Froze)},
 		},
 		{
-			// A sleeper is about to delete a comment when its post is made again, then about to read the mark when it is deleted again.
-			guard: "MarkOfSpread", name: "a sleeper that found the post there clears the mark of a later deletion", rules: belonging, taken: true,
-			steps: []Step{puts(post), comment("postId=p"), gone(post), puts(post), woken, gone(post), woken, late, judged},
-			strikes: []adversary.Strike{
-				at(removal, 0, adversary.Froze), at(markRead, 3, adversary.Froze),
+			// The post is made again and becomes a draft before another worker comes to its deletion.
+			guard: "MarkHeld", name: "a sleeper is about to delete a comment of a post that was made again and became a draft", rules: drafts,
+			taken: true,
+			steps: []Step{
+				puts(post + ", kind=post"), comment("postId=p"), gone(post), step(Struck, Put, post+", kind=post"), step(0, Put, post+", kind=draft"),
+				woken, judged,
 			},
+			strikes: []adversary.Strike{at(removal, 0, adversary.Froze)},
 		},
 		{
 			guard: "RemovalOnly", name: "a post becomes a draft", rules: drafts,

@@ -112,9 +112,10 @@ func (r chronicled) living(parent string, items map[change.Key]change.Item) (cha
 }
 
 // MayDelete says why a worker must not have deleted an item that it did not make; "" if it may. items are what is in the table then. Of a
-// parent that is known by a unique value, known reports whether the state table knew by then that an item has it.
+// parent that is known by a unique value, known reports whether the state table knew by then that an item has it. marked reports whether
+// the state table said then that a parent was deleted: it does not any more once a worker has seen that the parent was made again.
 func (c *Chronicle) MayDelete(key change.Key, item change.Item, items map[change.Key]change.Item,
-	known func(r *rules.Rule, value string, holder change.Key) bool) string {
+	known func(r *rules.Rule, value string, holder change.Key) bool, marked func(r *rules.Rule, parent string) bool) string {
 	why := "no rule asks for it"
 	for _, r := range c.rules {
 		parent, ok := r.refersTo(key, item)
@@ -127,6 +128,8 @@ func (c *Chronicle) MayDelete(key change.Key, item change.Item, items map[change
 			why = fmt.Sprintf("its parent %s lives as %s", parent, holder)
 		case !c.past(r, parent).deleted:
 			why = fmt.Sprintf("its parent %s was never deleted", parent)
+		case !marked(r.Rule, parent):
+			why = fmt.Sprintf("the deletion of its parent %s is not marked, or not any more", parent)
 		default:
 			return ""
 		}

@@ -68,9 +68,13 @@ func TestChronicleJudgesDeletions(t *testing.T) {
 			items[keyOf(it)] = it
 		}
 		known := func(*rules.Rule, string, change.Key) bool { return true }
+		marked := func(is bool) func(*rules.Rule, string) bool { return func(*rules.Rule, string) bool { return is } }
 		for it, want := range map[*change.Item]bool{&comment: c.want.comment, &like: c.want.like} {
-			if why := h.MayDelete(keyOf(*it), *it, items, known); (why == "") != want {
+			if why := h.MayDelete(keyOf(*it), *it, items, known, marked(true)); (why == "") != want {
 				t.Errorf("%s: %s may go: %t (%s)", name, keyOf(*it), why == "", why)
+			}
+			if h.MayDelete(keyOf(*it), *it, items, known, marked(false)) == "" {
+				t.Errorf("%s: %s may go without a mark", name, keyOf(*it))
 			}
 		}
 		left := map[change.Key]bool{}

@@ -29,6 +29,7 @@ type Late struct {
 	Former   map[string][]change.Key // rule id: parents that their images refer to
 	Shown    map[string]change.Key   // rule id: the parent, of other items, that the item itself is in the image told last
 	Gone     map[string][]change.Key // rule id: the parents as which the item was deleted, without those that it was again since
+	Back     map[string]bool         // rule id: the item was deleted as a parent, and was one again since
 	Unread   bool                    // an image of one of them could not be read, or names no parent
 }
 
@@ -37,7 +38,7 @@ func (p *Planner) Late(records []change.Record) *OrderedMap[change.Key, Late] {
 	lates := &OrderedMap[change.Key, Late]{}
 	for i := range records {
 		rec := &records[i]
-		late := lates.OrPut(rec.Key, Late{Gone: map[string][]change.Key{}})
+		late := lates.OrPut(rec.Key, Late{Gone: map[string][]change.Key{}, Back: map[string]bool{}})
 		if rec.Position.Compare(late.Position) > 0 {
 			late.Position = rec.Position
 		}
@@ -56,7 +57,10 @@ func (p *Planner) tellBoth(late *Late, rec *change.Record) {
 	p.tell(late, rec.Key, rec.New)
 	for _, shown := range []map[string]change.Key{before, late.Shown} {
 		for id, parent := range shown {
-			late.Gone[id] = slices.DeleteFunc(late.Gone[id], func(gone change.Key) bool { return gone == parent })
+			if i := slices.Index(late.Gone[id], parent); i >= 0 {
+				late.Gone[id] = slices.Delete(late.Gone[id], i, i+1)
+				late.Back[id] = true
+			}
 		}
 	}
 	for id, parent := range before {

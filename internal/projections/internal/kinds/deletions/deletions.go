@@ -56,7 +56,7 @@ func (*Form) Says() []rules.Said { return nil }
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	parent := f.rule.Source.Name
-	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and 3 WU, when a %s is deleted",
+	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and 5 WU, when a %s is deleted",
 		f.rule.Target.Name, parent)}
 	if !f.rule.Collection {
 		c.Text += " + 1 WU per child that comes or goes, 2 WU if it changes its parent"

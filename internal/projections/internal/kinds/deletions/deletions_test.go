@@ -32,10 +32,10 @@ func TestRulesSayThatTheyDelete(t *testing.T) {
 		cost, replays string
 		actions       []string
 	}{
-		"comments": {"DELETES Comment items: 2 WU per child and KB, and 3 WU, when a Post is deleted",
+		"comments": {"DELETES Comment items: 2 WU per child and KB, and 5 WU, when a Post is deleted",
 			"deletes no Comment whose Post is gone already: `dynamill verify` lists those",
 			[]string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:Query"}},
-		"likes": {"DELETES Like items: 2 WU per child and KB, and 3 WU, when a Post is deleted + 1 WU per child that comes or goes, 2 WU if it changes its parent",
+		"likes": {"DELETES Like items: 2 WU per child and KB, and 5 WU, when a Post is deleted + 1 WU per child that comes or goes, 2 WU if it changes its parent",
 			"notes in the state table to which Post every Like belongs, as it comes by; it deletes no Like whose Post is gone already: " +
 				"`dynamill verify` lists those",
 			[]string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"}},

@@ -23,7 +23,7 @@ func (kind) ParentChanged(ctx context.Context, w children.Run, id plan.ItemRule,
 	v := stamp.VersionAt(id.Epoch, f.Position)
 	switch {
 	case f.Back:
-		return skipMark(ctx, w, id, v)
+		return skipMark(ctx, w, id, v.Rederived(1))
 	case f.Given != nil:
 		return clearMark(ctx, w, id, v)
 	}
@@ -58,7 +58,8 @@ func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ve
 	return takeMark(ctx, w, id, mark, "a", table.Text(string(v)))
 }
 
-// skipMark leaves the row of a parent as clearMark does, where no worker has put the mark.
+// skipMark leaves the row of a parent as clearMark does, where no worker may have put the mark. A late record of the deletion itself may be
+// all that tells its version: the row's is later than that.
 func skipMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v, %n = %v REMOVE %n", "a", table.Text(string(v)), "ttl",
@@ -235,5 +236,8 @@ func (kind) MarkWords(b *plan.Binding, parent change.Key, mark table.Row) string
 	return fmt.Sprintf("%s was deleted: what refers to it is deleted, too, until %s", children.NameOf(b, parent), until)
 }
 
-// errParentThere says that a parent is there again.
-var errParentThere = errors.New("the parent is there")
+// errParentThere says that a parent is there again, errMarkMoved that its mark is not as it was read.
+var (
+	errParentThere = errors.New("the parent is there")
+	errMarkMoved   = errors.New("the mark was taken away, or raised")
+)

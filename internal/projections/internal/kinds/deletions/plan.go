@@ -77,7 +77,8 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 }
 
 // RederiveParent implements children.Marking. Late records tell that an item was deleted as a parent. Or such a record cannot be read: then
-// it was one if it is gone, and no item but a parent can have its key. A value that a living parent is found by is asked for, as it may be
+// it was one if it is gone, and no item but a parent can have its key. If the parent came back, a worker that sleeps with its deletion must not
+// mark it. A value that a living parent is found by is asked for, as it may be
 // contested, and then no locator tells it but the list of those.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	gone, asked := it.Late.Gone[b.ID], children.Asked(pl)
@@ -93,6 +94,9 @@ func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 		}
 	case it.Match.Entity != b.Rule.Source && (len(gone) > 0 || unread):
 		asked.FanOuts.Put(plan.ItemRule{Binding: b, Key: it.Key}, &children.FanOut{Position: it.Late.Position})
+	case (len(gone) > 0 || it.Late.Back[b.ID]) && !it.Late.Position.IsZero():
+		back := &children.FanOut{Position: it.Late.Position, Given: it.Image, Back: true}
+		asked.FanOuts.Put(plan.ItemRule{Binding: b, Key: it.Key}, back)
 	}
 }
 
@@ -108,7 +112,7 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	for id, f := range asked.FanOuts.All() {
 		switch {
 		case id.Binding != b:
-		case f.Given != nil:
+		case f.Given != nil || f.Back:
 			tell("the "+parent+" is there", "forget its former deletion, if there was one")
 		default:
 			tell("the "+parent+" was deleted", "delete every "+child+" of "+id.Key.String()+ifGone)

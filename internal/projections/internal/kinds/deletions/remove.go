@@ -52,6 +52,12 @@ func absent(rd *table.Reader, parent plan.ItemRule) ddb.TransactWriteItem {
 	return t.InTransaction(rd)
 }
 
+// marked checks in a transaction that the mark of a parent is as it was read. A mark that was taken away rises, even if it is put again.
+func marked(rd *table.Reader, parent plan.ItemRule, mark table.Row) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	return rd.CheckPart(state.ParentKey(parent.Binding, parent.Key), table.Whole(c.SameAs(mark, "a", "changes", "deleted")), c)
+}
+
 // deletion deletes a child in a transaction, if it refers to its parent as it did when it was read.
 func deletion(rd *table.Reader, b *plan.Binding, key change.Key, seen change.Item) ddb.TransactWriteItem {
 	t := target.On(b, "", key)
@@ -63,17 +69,25 @@ func deletion(rd *table.Reader, b *plan.Binding, key change.Key, seen change.Ite
 	}}
 }
 
-// Spread implements children.Spreader: it deletes children of a deleted parent. It returns how many still refer to it.
+// Spread implements children.Spreader: it deletes children of a deleted parent, as long as the mark of its deletion is there. It returns
+// how many still refer to it.
 func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, rows []children.Row) (referring int, err error) {
-	keys := w.ChildKeys(s.Binding, rows)
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	parent, keys := plan.ItemRule{Binding: s.Binding, Key: s.Parent}, w.ChildKeys(s.Binding, rows)
+	mark, err := readMark(ctx, w, parent)
+	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at != s.Version && at != s.Since {
+		return len(rows), err // a later deletion is marked, or the parent is there again
+	}
 	if s.Rule.Collection { // its pages hold what decides
 		seen := map[change.Key]change.Item{}
 		for i, r := range rows {
 			seen[keys[i]] = attributes.ItemFromTable(r)
 		}
-		return takeAway(ctx, w, s, rows, seen)
+		return takeAway(ctx, w, parent, mark, rows, seen)
 	}
-	if i := slices.Index(keys, s.Parent); i > 0 { // see remove
+	if i := slices.Index(keys, s.Parent); i > 0 { // see removeSeen
 		rows = slices.Concat(rows[i:i+1], rows[:i], rows[i+1:])
 	}
 	for some := range slices.Chunk(rows, readAtOnce) {
@@ -81,7 +95,7 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 		if err != nil {
 			return 0, err
 		}
-		if referring, err := takeAway(ctx, w, s, some, seen); err != nil || referring > 0 {
+		if referring, err := takeAway(ctx, w, parent, mark, some, seen); err != nil || referring > 0 {
 			return referring, err
 		}
 	}
@@ -89,10 +103,9 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 }
 
 // takeAway is Spread of children as they were read.
-func takeAway(ctx context.Context, w children.Run, s *children.Spreading, rows []children.Row, seen map[change.Key]change.Item,
-) (referring int, err error) {
-	parent := plan.ItemRule{Binding: s.Binding, Key: s.Parent}
-	keys := w.ChildKeys(s.Binding, rows)
+func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, rows []children.Row,
+	seen map[change.Key]change.Item) (referring int, err error) {
+	keys := w.ChildKeys(parent.Binding, rows)
 	var some []change.Key
 	var dangling []children.Row
 	for i, key := range keys {
@@ -102,18 +115,14 @@ func takeAway(ctx context.Context, w children.Run, s *children.Spreading, rows [
 			dangling = append(dangling, rows[i])
 		}
 	}
-	if err := w.PruneAll(ctx, s.Binding, dangling); err != nil {
+	if err := w.PruneAll(ctx, parent.Binding, dangling); err != nil {
 		return 0, err
 	}
-	err = remove(ctx, w, parent, some, seen)
-	if !errors.Is(err, errParentThere) {
-		return 0, err
+	removed, err := remove(ctx, w, parent, mark, some, seen)
+	if !removed {
+		referring = len(some)
 	}
-	mark, err := readMark(ctx, w, parent)
-	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at != s.Version && at != s.Since {
-		return len(some), err // a later deletion is marked
-	}
-	return len(some), dropMark(ctx, w, parent, mark)
+	return referring, err
 }
 
 // Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
@@ -127,10 +136,22 @@ func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, ma
 		return err
 	}
 	some = slices.DeleteFunc(slices.Clone(some), func(key change.Key) bool { return !refersTo(w, parent, key, seen[key]) })
-	if err = remove(ctx, w, parent, some, seen); errors.Is(err, errParentThere) {
-		return dropMark(ctx, w, parent, mark)
-	}
+	_, err = remove(ctx, w, parent, mark, some, seen)
 	return err
+}
+
+// remove deletes children that were seen to refer to a parent. It stops if the parent is there, and takes the mark away. It also stops if
+// the mark is not as it was read: then the parent is there, or the children are left to the fan-out of another mark, which looks at all.
+func remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key, seen map[change.Key]change.Item,
+) (removed bool, err error) {
+	err = removeSeen(ctx, w, parent, mark, some, seen)
+	switch {
+	case errors.Is(err, errParentThere):
+		return false, dropMark(ctx, w, parent, mark)
+	case errors.Is(err, errMarkMoved):
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // refersTo reports whether an item is a child that refers to a parent.
@@ -139,17 +160,18 @@ func refersTo(w children.Run, parent plan.ItemRule, key change.Key, item change.
 	return l.Refers && l.Parent == parent.Key
 }
 
-// remove deletes children that were seen to refer to a parent. One transaction follows the other, because all check the same parent.
-func remove(ctx context.Context, w children.Run, parent plan.ItemRule, some []change.Key, seen map[change.Key]change.Item) error {
+// removeSeen deletes children that were seen to refer to a parent. One transaction follows the other, because all check the same parent.
+func removeSeen(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key,
+	seen map[change.Key]change.Item) error {
 	if i := slices.Index(some, parent.Key); i >= 0 && !parent.Rule.ByUnique && len(some) > 1 { // where it stands, no parent does
-		if err := remove(ctx, w, parent, some[i:i+1], seen); err != nil {
+		if err := removeSeen(ctx, w, parent, mark, some[i:i+1], seen); err != nil {
 			return err
 		}
 		some = slices.Delete(slices.Clone(some), i, i+1)
 	}
 	for chunk := range slices.Chunk(some, removedAtOnce) {
-		err := removeTogether(ctx, w, parent, chunk, seen)
-		if err == nil || errors.Is(err, errParentThere) || !table.LostRace(err) && table.Refusal(err) == "" {
+		err := removeTogether(ctx, w, parent, mark, chunk, seen)
+		if err == nil || !table.LostRace(err) && table.Refusal(err) == "" {
 			if err != nil {
 				return err
 			}
@@ -161,7 +183,7 @@ func remove(ctx context.Context, w children.Run, parent plan.ItemRule, some []ch
 			return err
 		}
 		for _, key := range chunk {
-			if err := removeOne(ctx, w, parent, key, now[key]); err != nil {
+			if err := removeOne(ctx, w, parent, mark, key, now[key]); err != nil {
 				return err
 			}
 		}
@@ -170,12 +192,12 @@ func remove(ctx context.Context, w children.Run, parent plan.ItemRule, some []ch
 }
 
 // removeOne deletes one child, as often anew as it is not as it was seen.
-func removeOne(ctx context.Context, w children.Run, parent plan.ItemRule, key change.Key, child change.Item) error {
+func removeOne(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, key change.Key, child change.Item) error {
 	return table.Contend(ctx, "deleting "+key.String(), func() (table.Round, error) {
 		if !refersTo(w, parent, key, child) {
 			return table.Finished, nil
 		}
-		err := removeTogether(ctx, w, parent, []change.Key{key}, map[change.Key]change.Item{key: child})
+		err := removeTogether(ctx, w, parent, mark, []change.Key{key}, map[change.Key]change.Item{key: child})
 		if !table.LostRace(err) {
 			return table.Finished, err
 		}
@@ -185,10 +207,12 @@ func removeOne(ctx context.Context, w children.Run, parent plan.ItemRule, key ch
 	})
 }
 
-// removeTogether deletes children in one transaction, which checks that the parent is not there.
-func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, some []change.Key, seen map[change.Key]change.Item) error {
+// removeTogether deletes children in one transaction, which checks that the parent is not there and that its mark is as it was read.
+func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key,
+	seen map[change.Key]change.Item) error {
 	parts := absence(w.Tables.Reader, parent, some)
-	checks := len(parts)
+	checks := append(slices.Repeat([]error{errParentThere}, len(parts)), errMarkMoved)
+	parts = append(parts, marked(w.Tables.Reader, parent, mark))
 	for _, key := range some {
 		parts = append(parts, deletion(w.Tables.Reader, parent.Binding, key, seen[key]))
 	}
@@ -201,9 +225,12 @@ func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, s
 		return nil
 	}
 	var canceled *ddb.TransactionCanceledException
-	if checks > 0 && errors.As(err, &canceled) && len(canceled.CancellationReasons) > 0 &&
-		awscall.ReasonCode(canceled.CancellationReasons[0]) == "ConditionalCheckFailed" {
-		return errParentThere
+	if errors.As(err, &canceled) && len(canceled.CancellationReasons) == len(parts) {
+		for i, failed := range checks {
+			if awscall.ReasonCode(canceled.CancellationReasons[i]) == "ConditionalCheckFailed" {
+				return failed
+			}
+		}
 	}
 	return err
 }
