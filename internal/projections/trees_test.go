@@ -263,30 +263,6 @@ func TestFoldersTooDeepAreParkedAndComeBack(t *testing.T) {
 	w.expectFolders(e, map[string]string{})
 }
 
-// TestLargeCycleIsParkedInSteps has cycles of more items than one transaction can check. Above 200 items none is parked.
-func TestLargeCycleIsParkedInSteps(t *testing.T) {
-	for n, want := range map[int]int{49: 49, 50: 50, 120: 120, 201: 0} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := newWorld(t, folderRules)
-			for i := range n {
-				w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n), "n"))
-			}
-			e := w.seeded()
-			from := w.drain(e, 0)
-			w.expectNoDrift()
-			if got := len(w.parkedFolders(e)); got != want {
-				t.Errorf("%d are parked, want %d", got, want)
-			}
-			w.move("r0", "nowhere")
-			w.drain(e, from)
-			w.expectNoDrift()
-			if got := w.parkedFolders(e); n <= 64 && len(got) > 0 {
-				t.Errorf("behind the end of the cycle these are parked: %v", got)
-			}
-		})
-	}
-}
-
 // TestFoldersFromBelowWaitAfterOneWalk puts each folder before the one that it is in, all in one batch.
 func TestFoldersFromBelowWaitAfterOneWalk(t *testing.T) {
 	const n = 60
@@ -312,95 +288,6 @@ func TestFoldersFromBelowWaitAfterOneWalk(t *testing.T) {
 	}
 	w.drain(e, from)
 	w.expectNoDrift()
-}
-
-// striking is a client that does something at one of the large transactions: it has the worker crash before or behind it, or only acts.
-type striking struct {
-	*faulty
-	at, large       int
-	crashes, behind bool
-	act             func()
-	crashed         bool
-}
-
-func strike(w *world, at int, crashes, behind bool, act func()) *striking {
-	c := &striking{faulty: &faulty{Client: w.sim}, at: at, crashes: crashes, behind: behind, act: act}
-	c.around = func(_ string, pass func() error) error {
-		if c.crashed {
-			return errCrash
-		}
-		return pass()
-	}
-	c.before = func(_ string, in any) {
-		tx, ok := in.(*dynamodb.TransactWriteItemsInput)
-		if !ok || len(tx.TransactItems) < 10 || c.crashed {
-			return
-		}
-		if c.large == c.at {
-			if c.behind {
-				_, _ = w.sim.TransactWriteItems(w.ctx, tx)
-			}
-			c.crashed = c.crashes
-			c.act()
-		}
-		c.large++
-	}
-	return c
-}
-
-// TestALongCycleEndsWhole parks a cycle of 60 folders, which takes two transactions, and ends it. At one of them the worker crashes, or
-// the cycle ends meanwhile: a folder leaves it, or becomes unreadable. Afterwards exactly those folders are parked that must be.
-func TestALongCycleEndsWhole(t *testing.T) {
-	const n = 60
-	alone, _, _ := strings.Cut(strings.Replace(folderRules, ", lineage: folderIds", "", 1), "  file-place")
-	ends := map[string]func(w *world, id string){
-		"moves":  func(w *world, id string) { w.move(id, "") },
-		"spoilt": func(w *world, id string) { w.update(folderKey(id), change.Item{"name": change.List(nil)}) },
-	}
-	run := func(t *testing.T, file, id string, end func(*world, string), clearing bool, at int, crashes, behind bool) {
-		w := newWorld(t, file)
-		w.put(folder(fmt.Sprint("r", n-1), "", "n"))
-		for i := n - 2; i >= 0; i-- {
-			w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", i+1), "n"))
-		}
-		from := w.drain(w.seeded(), 0)
-		w.move(fmt.Sprint("r", n-1), "r0")
-		act := func() {}
-		if clearing {
-			from = w.drain(w.engine(nil), from)
-			end(w, id)
-		} else {
-			act = func() { end(w, id) }
-		}
-		client := strike(w, at, crashes, behind, act)
-		for e := w.engine(client); from < len(w.records()) && !client.crashed; {
-			done, _ := e.Process(w.ctx, w.records()[from:])
-			from += done
-		}
-		if client.large <= at {
-			t.Fatalf("there were %d large transactions", client.large)
-		}
-		e := w.engine(nil)
-		w.drain(e, from)
-		w.expectNoDrift()
-		want := map[string]string{}
-		if w.get(folderKey(id))["name"].Kind() == change.KindList {
-			want[id] = "value.type"
-		}
-		w.expectFolders(e, want)
-	}
-	for name, end := range ends {
-		for _, file := range []string{folderRules, alone} {
-			for _, id := range []string{"r31", "r50"}[:worldsize.Of(2, 1)] {
-				for i := range 12 {
-					clearing, at, crashes, behind := i%2 > 0, i/2%2, i >= 4, i >= 8
-					t.Run(fmt.Sprint(name, len(file), id, clearing, at, crashes, behind), func(t *testing.T) {
-						run(t, file, id, end, clearing, at, crashes, behind)
-					})
-				}
-			}
-		}
-	}
 }
 
 // TestAPathAloneEndsInACycle has no lineage that tells of it.

@@ -26,7 +26,7 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 	sums, rest := Difference(p, mv)
 	sums, addUp := merge(nil, sums)
 	beside, bytes := weight(rest)
-	return addUp && len(sums)+beside < plan.TransactActionsMax && bytes <= transactBytesMax
+	return addUp && len(sums)+beside < plan.TransactActionsMax && bytes <= plan.TransactBytesMax
 }
 
 // shareID reports whether two effects are under one rule: only such add to one aggregate.
@@ -58,7 +58,7 @@ func Divide(p *plan.Planner, mv *plan.Move) {
 		if mv.Old[k].Kind == plan.Parked || mv.New[k].Kind == plan.Parked {
 			beside++ // the parked record
 		}
-		full := !addUp || len(all)+actions+beside >= plan.TransactActionsMax || bytes+size > transactBytesMax
+		full := !addUp || len(all)+actions+beside >= plan.TransactActionsMax || bytes+size > plan.TransactBytesMax
 		if len(step) > 0 && full {
 			continue
 		}

@@ -7,12 +7,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-const (
-	// transactBytesMax leaves room below the 4 MB that a transaction may carry.
-	transactBytesMax = 3 << 20
-	// entryBytes is what a ledger entry is taken to weigh.
-	entryBytes = 1 << 10
-)
+// entryBytes is what a ledger entry is taken to weigh.
+const entryBytes = 1 << 10
 
 // Pack is one transaction in the making: moves of different items, with each aggregate's contributions added up.
 type Pack struct {
@@ -128,7 +124,7 @@ func (pk *Pack) take(mv *plan.Move, sums []plan.Sum, rest []plan.Action) bool {
 		bytes += a.Bytes
 	}
 	actions := len(pk.Moves) + 1 + len(merged) + len(pk.exclusive) + len(rest)
-	if len(pk.Moves) > 0 && (actions > plan.TransactActionsMax || bytes > transactBytesMax) {
+	if len(pk.Moves) > 0 && (actions > plan.TransactActionsMax || bytes > plan.TransactBytesMax) {
 		return false
 	}
 	for _, a := range rest {

@@ -71,7 +71,7 @@ func TestPacksHoldEveryMoveOnceWithinTheLimitsOfATransaction(t *testing.T) {
 				got[s.Group], _ = got[s.Group].Add(s.Delta)
 				members[s.Group] -= s.Members
 			}
-			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > plan.TransactActionsMax || bytes > transactBytesMax && len(pk.Moves) > 1 {
+			if n := len(pk.Moves) + len(pk.Sums) + len(items); n > plan.TransactActionsMax || bytes > plan.TransactBytesMax && len(pk.Moves) > 1 {
 				t.Fatalf("a transaction of %d actions and %d bytes", n, bytes)
 			}
 		}

@@ -11,6 +11,10 @@ import (
 // TransactActionsMax is the most actions of one transaction (DynamoDB API, TransactWriteItems).
 const TransactActionsMax = 100
 
+// TransactBytesMax is the most bytes that one transaction is to carry. It leaves room below 4 MB, which the items that a transaction
+// writes or checks may have together (DynamoDB API, TransactWriteItems).
+const TransactBytesMax = 3 << 20
+
 // Sum is the difference that moves make to one aggregate.
 type Sum struct {
 	Group   GroupRef

@@ -3,12 +3,14 @@ package trees
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -40,6 +42,8 @@ const (
 	cycleMax, cycleBytesMax = 200, 64 << 10
 	// cycleShare is how many of them one transaction parks: of its 100 parts it takes two for each.
 	cycleShare = 49
+	// shareBeside is what one transaction checks beside: an item of at most 400 KB (Amazon DynamoDB developer guide, "Quotas").
+	shareBeside = 400 << 10
 	// cycleNamed is how many of them a parked item's reason names.
 	cycleNamed = 49
 )
@@ -221,14 +225,15 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 	}
 	parking, why := state.NewID(), &rules.ItemError{Code: codeCycle, Reason: "its parents lead back to it: " + wayText(way) +
 		"; take one of them out of the cycle"}
-	for done := 0; done < len(cycle); done += cycleShare {
+	rowOf := func(m member) table.Row {
+		return state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
+			Parking: parking, With: with}.Row()
+	}
+	for share := range shares(cycle, func(m member) int { return sizeOf(m.item) + sizeOf(attributes.ItemFromTable(rowOf(m))) }) {
 		var parts []ddb.TransactWriteItem
-		for i := done; i < min(done+cycleShare, len(cycle)); i++ {
-			m := cycle[i]
-			row := state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
-				Parking: parking, With: with}.Row()
-			c := table.NewExpression()
-			parts = append(parts, w.Tables.PutPart(row, table.Whole(c.SameAs(rows[keys[i]], "parking")), c))
+		for _, m := range share {
+			c, id := table.NewExpression(), plan.ItemRule{Binding: b, Key: m.key}
+			parts = append(parts, w.Tables.PutPart(rowOf(m), table.Whole(c.SameAs(rows[parkedKey(id)], "parking")), c))
 			parts = append(parts, w.stillRefers(b, m)...)
 		}
 		if err := w.Tables.Transact(ctx, "parking a cycle of "+way[0], []string{b.ID}, parts); err != nil {
@@ -242,6 +247,34 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 		}
 	}
 	return table.Finished, nil
+}
+
+// shares are those parts of a cycle that one transaction after the other takes.
+func shares[T any](all []T, bytes func(T) int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		begin, sum := 0, 0
+		for i, one := range all {
+			size := bytes(one)
+			if i-begin == cycleShare || i > begin && sum+size > plan.TransactBytesMax-shareBeside {
+				if !yield(all[begin:i]) {
+					return
+				}
+				begin, sum = i, 0
+			}
+			sum += size
+		}
+		if begin < len(all) {
+			yield(all[begin:])
+		}
+	}
+}
+
+// sizeOf is about how many bytes an item or a row has.
+func sizeOf(item change.Item) (bytes int) {
+	for name, v := range item {
+		bytes += len(name) + v.Size()
+	}
+	return bytes
 }
 
 // wayText names the items of a cycle in their order.
@@ -279,7 +312,7 @@ func (w run) clearRows(ctx context.Context, b *plan.Binding, item, parking strin
 		return err
 	}
 	keys = slices.DeleteFunc(keys, func(key table.Key) bool { return rows[key] == nil || table.TextOf(rows[key]["parking"]) != parking })
-	for share := range slices.Chunk(keys, cycleShare) {
+	for share := range shares(keys, func(key table.Key) int { return sizeOf(attributes.ItemFromTable(rows[key])) }) {
 		parts := slices.Clone(checks)
 		for _, key := range share {
 			c := table.NewExpression()

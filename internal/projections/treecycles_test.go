@@ -1,0 +1,160 @@
+package projections
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
+)
+
+// TestLargeCycleIsParkedInSteps has cycles of more items than one transaction can check. Above 200 items none is parked.
+func TestLargeCycleIsParkedInSteps(t *testing.T) {
+	for n, want := range map[int]int{49: 49, 50: 50, 120: 120, 201: 0} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorld(t, folderRules)
+			for i := range n {
+				w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n), "n"))
+			}
+			e := w.seeded()
+			from := w.drain(e, 0)
+			w.expectNoDrift()
+			if got := len(w.parkedFolders(e)); got != want {
+				t.Errorf("%d are parked, want %d", got, want)
+			}
+			w.move("r0", "nowhere")
+			w.drain(e, from)
+			w.expectNoDrift()
+			if got := w.parkedFolders(e); n <= 64 && len(got) > 0 {
+				t.Errorf("behind the end of the cycle these are parked: %v", got)
+			}
+		})
+	}
+}
+
+// TestACycleOfLargeItemsIsParked has cycles whose items are larger together than one transaction can check.
+func TestACycleOfLargeItemsIsParked(t *testing.T) {
+	large := s(strings.Repeat("x", 380<<10))
+	long := strings.Repeat("k", 900)
+	for name, put := range map[string]func(w *world, i, next int){
+		"large items": func(w *world, i, next int) {
+			it := folder(fmt.Sprint("r", i), fmt.Sprint("r", next), "n")
+			it["description"] = large
+			w.put(it)
+		},
+		"long keys": func(w *world, i, next int) { w.put(folder(fmt.Sprint(long, i), fmt.Sprint(long, next), "n")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, folderRules)
+			n := map[string]int{"large items": 12, "long keys": 64}[name]
+			for i := range n {
+				put(w, i, (i+1)%n)
+			}
+			e := w.seeded()
+			from := w.drain(e, 0)
+			w.expectNoDrift()
+			parked := slices.Compact(slices.Sorted(maps.Values(w.parkedFolders(e))))
+			if got := len(w.parkedFolders(e)); got != n || !slices.Equal(parked, []string{"tree.cycle"}) {
+				t.Errorf("%d are parked as %v, want %d", got, parked, n)
+			}
+			put(w, 0, n)
+			w.drain(e, from)
+			w.expectNoDrift()
+			w.expectFolders(e, map[string]string{})
+		})
+	}
+}
+
+// striking is a client that does something at one of the large transactions: it has the worker crash before or behind it, or only acts.
+type striking struct {
+	*faulty
+	at, large       int
+	crashes, behind bool
+	act             func()
+	crashed         bool
+}
+
+func strike(w *world, at int, crashes, behind bool, act func()) *striking {
+	c := &striking{faulty: &faulty{Client: w.sim}, at: at, crashes: crashes, behind: behind, act: act}
+	c.around = func(_ string, pass func() error) error {
+		if c.crashed {
+			return errCrash
+		}
+		return pass()
+	}
+	c.before = func(_ string, in any) {
+		tx, ok := in.(*dynamodb.TransactWriteItemsInput)
+		if !ok || len(tx.TransactItems) < 10 || c.crashed {
+			return
+		}
+		if c.large == c.at {
+			if c.behind {
+				_, _ = w.sim.TransactWriteItems(w.ctx, tx)
+			}
+			c.crashed = c.crashes
+			c.act()
+		}
+		c.large++
+	}
+	return c
+}
+
+// TestALongCycleEndsWhole parks a cycle of 60 folders, which takes two transactions, and ends it. At one of them the worker crashes, or
+// the cycle ends meanwhile: a folder leaves it, or becomes unreadable. Afterwards exactly those folders are parked that must be.
+func TestALongCycleEndsWhole(t *testing.T) {
+	const n = 60
+	alone, _, _ := strings.Cut(strings.Replace(folderRules, ", lineage: folderIds", "", 1), "  file-place")
+	ends := map[string]func(w *world, id string){
+		"moves":  func(w *world, id string) { w.move(id, "") },
+		"spoilt": func(w *world, id string) { w.update(folderKey(id), change.Item{"name": change.List(nil)}) },
+	}
+	run := func(t *testing.T, file, id string, end func(*world, string), clearing bool, at int, crashes, behind bool) {
+		w := newWorld(t, file)
+		w.put(folder(fmt.Sprint("r", n-1), "", "n"))
+		for i := n - 2; i >= 0; i-- {
+			w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", i+1), "n"))
+		}
+		from := w.drain(w.seeded(), 0)
+		w.move(fmt.Sprint("r", n-1), "r0")
+		act := func() {}
+		if clearing {
+			from = w.drain(w.engine(nil), from)
+			end(w, id)
+		} else {
+			act = func() { end(w, id) }
+		}
+		client := strike(w, at, crashes, behind, act)
+		for e := w.engine(client); from < len(w.records()) && !client.crashed; {
+			done, _ := e.Process(w.ctx, w.records()[from:])
+			from += done
+		}
+		if client.large <= at {
+			t.Fatalf("there were %d large transactions", client.large)
+		}
+		e := w.engine(nil)
+		w.drain(e, from)
+		w.expectNoDrift()
+		want := map[string]string{}
+		if w.get(folderKey(id))["name"].Kind() == change.KindList {
+			want[id] = "value.type"
+		}
+		w.expectFolders(e, want)
+	}
+	for name, end := range ends {
+		for _, file := range []string{folderRules, alone} {
+			for _, id := range []string{"r31", "r50"}[:worldsize.Of(2, 1)] {
+				for i := range 12 {
+					clearing, at, crashes, behind := i%2 > 0, i/2%2, i >= 4, i >= 8
+					t.Run(fmt.Sprint(name, len(file), id, clearing, at, crashes, behind), func(t *testing.T) {
+						run(t, file, id, end, clearing, at, crashes, behind)
+					})
+				}
+			}
+		}
+	}
+}
