@@ -24,3 +24,11 @@ func (v Value) Size() int {
 	}
 	return size
 }
+
+// Size returns about how many bytes DynamoDB counts for the item: the names and the values of its attributes.
+func (it Item) Size() (size int) {
+	for name, v := range it {
+		size += len(name) + v.Size()
+	}
+	return size
+}

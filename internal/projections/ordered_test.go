@@ -219,3 +219,45 @@ func TestLargeGroupCostsNoMoreAChange(t *testing.T) {
 		t.Errorf("ten members take %v and %v units, 100,000 take %v and %v", write, read, largeWrite, largeRead)
 	}
 }
+
+// TestAListThatIsTooLargeIsParkedAlone has a list of a derived item grow beyond what an item may have, and shrink again.
+func TestAListThatIsTooLargeIsParkedAlone(t *testing.T) {
+	const rules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+  Tag:     { key: { pk: "TAG#${tag}", sk: "METADATA" }, derived: true }
+rules:
+  tag-count: { count: Comment, each: tags as tag, as: Tag.comments }
+  best:      { first: 3, of: Comment, as: Tag.best, each: tags as tag, attributes: [text], order: stars }
+  lowest:    { min: stars, of: Comment, as: Tag.lowest, each: tags as tag }
+`
+	for name, whole := range map[string]bool{"it comes whole": true, "it grows": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules)
+			e, read := w.seeded(), 0
+			for i := range 3 {
+				w.remark(fmt.Sprint(i), change.Item{"text": s(strings.Repeat("x", 150<<10)), "stars": change.Number(fmt.Sprint(3 - i)),
+					"tags": change.List([]change.Value{s("red")})})
+				if !whole {
+					read = w.drain(e, read)
+				}
+			}
+			read = w.drain(e, read)
+			tag := w.get(tagRed)
+			if listed := len(tag["best"].List()); tag["comments"].Text() != "3" || tag["lowest"].Text() != "1" || listed == 3 {
+				t.Errorf("the tag has %s comments, %s is the lowest, and %d are listed", tag["comments"].Text(), tag["lowest"].Text(), listed)
+			}
+			if all, err := e.Parked(w.ctx); err != nil || len(all) != 1 || all[0].Rule != "best" || all[0].Code != "write.rejected" {
+				t.Errorf("these are parked: %v, %v", all, err)
+			}
+			w.remark("1", change.Item{"stars": change.Number("2"), "tags": change.List([]change.Value{s("red")})})
+			w.drain(e, read)
+			if list := w.get(tagRed)["best"].List(); len(list) != 3 {
+				t.Errorf("behind the change %d are listed", len(list))
+			}
+			w.expectNoDrift()
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -46,6 +47,41 @@ func (r run) content(it *Item, s Settlement) map[string]change.Value {
 		content[it.Entity.ExpireAttribute] = change.Number(fmt.Sprint(r.Now().Add(it.Entity.Expire).Unix()))
 	}
 	return content
+}
+
+// itemBytesMax is the most bytes of an item (Amazon DynamoDB developer guide, "Quotas").
+const itemBytesMax = 400 << 10
+
+// fit leaves out the rule whose values are the largest, as long as the item would be too large with them. What that rule shows stays as it
+// is.
+func (r run) fit(it *Item, s Settlement) {
+	for {
+		size, largest, most := r.sizeOf(it, s), -1, 0
+		for i, b := range it.Live {
+			values := change.List(FormOf(b.Rule).Values(s.Totals[i])).Size()
+			if s.Totals[i].Err == nil && values > most {
+				largest, most = i, values
+			}
+		}
+		if size <= itemBytesMax || largest < 0 {
+			return
+		}
+		s.Totals[largest].Err = host.WriteRejected(fmt.Sprintf("with %d bytes of this rule, the item would have %d; at most %d are allowed",
+			most, size, itemBytesMax))
+	}
+}
+
+// sizeOf is about how many bytes the item has when it is written, with what other programs have put there.
+func (r run) sizeOf(it *Item, s Settlement) int {
+	content := change.Item(r.content(it, s))
+	if it.seen != nil && isWholeItem(it, it.seen) {
+		for name, v := range it.seen.All() {
+			if _, written := content[name]; !written {
+				content[name] = v
+			}
+		}
+	}
+	return content.Size() + len(it.Key.String())
 }
 
 // itemWrite writes the item as the rows say, if it is there and shows nothing later.

@@ -173,6 +173,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
+		r.fit(it, s)
 		if err := r.noteTotals(ctx, it, s); err != nil {
 			return table.Finished, err
 		}
@@ -228,7 +229,7 @@ func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.R
 	return err
 }
 
-// noteTotals parks the rules whose total no number holds, and lists those with too many values. The attributes of the former stay as they
+// noteTotals parks the rules whose total no number holds, or whose values the item has no room for, and lists those with too many values. The attributes of the former stay as they
 // are, and the others are shown.
 func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
 	for i, g := range it.parts() {

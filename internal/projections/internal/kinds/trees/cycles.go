@@ -229,7 +229,7 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 		return state.Parked{ID: state.ParkedID(b.ID, m.key), Rule: b.ID, Item: m.key, Code: why.Code, Reason: why.Reason, At: w.Now(),
 			Parking: parking, With: with}.Row()
 	}
-	for share := range shares(cycle, func(m member) int { return sizeOf(m.item) + sizeOf(attributes.ItemFromTable(rowOf(m))) }) {
+	for share := range shares(cycle, func(m member) int { return m.item.Size() + attributes.ItemFromTable(rowOf(m)).Size() }) {
 		var parts []ddb.TransactWriteItem
 		for _, m := range share {
 			c, id := table.NewExpression(), plan.ItemRule{Binding: b, Key: m.key}
@@ -269,14 +269,6 @@ func shares[T any](all []T, bytes func(T) int) iter.Seq[[]T] {
 	}
 }
 
-// sizeOf is about how many bytes an item or a row has.
-func sizeOf(item change.Item) (bytes int) {
-	for name, v := range item {
-		bytes += len(name) + v.Size()
-	}
-	return bytes
-}
-
 // wayText names the items of a cycle in their order.
 func wayText(way []string) string {
 	named, more := slices.Clone(way), ""
@@ -312,7 +304,7 @@ func (w run) clearRows(ctx context.Context, b *plan.Binding, item, parking strin
 		return err
 	}
 	keys = slices.DeleteFunc(keys, func(key table.Key) bool { return rows[key] == nil || table.TextOf(rows[key]["parking"]) != parking })
-	for share := range shares(keys, func(key table.Key) int { return sizeOf(attributes.ItemFromTable(rows[key])) }) {
+	for share := range shares(keys, func(key table.Key) int { return attributes.ItemFromTable(rows[key]).Size() }) {
 		parts := slices.Clone(checks)
 		for _, key := range share {
 			c := table.NewExpression()
