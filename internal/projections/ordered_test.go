@@ -1,12 +1,17 @@
 package projections
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
@@ -260,4 +265,87 @@ rules:
 			w.expectNoDrift()
 		})
 	}
+}
+
+// TestTwoWorkersThatShowOneMomentAreNoOtherProgram has two workers read one count of operations, and different members: between their looks
+// at these a comment came, whose worker has crashed before it showed anything.
+func TestTwoWorkersThatShowOneMomentAreNoOtherProgram(t *testing.T) {
+	const derived = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" }, derived: true }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  recent: { last: 3, of: Comment, as: Post.recent, attributes: [commentId, text], order: at }
+`
+	for name, rules := range map[string]string{"on an item": recentRule(), "derived": derived} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, rules)
+			if rules != derived {
+				w.put(w.keyItem(thePost))
+			}
+			e, second := w.seeded(), change.Item{"at": s("2")}
+			w.remark("1", change.Item{"at": s("1")})
+			read := w.drain(e, 0)
+			process := func(e *Engine, records []change.Record) error {
+				_, err := e.Process(w.ctx, records)
+				return err
+			}
+			dies := w.engine(&faulty{Client: w.sim, around: func(op string, pass func() error) error {
+				if op == "UpdateItem" {
+					return errCrash
+				}
+				return pass()
+			}})
+			came := false
+			later := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+				if query, is := in.(*dynamodb.QueryInput); !is || came || !isOfMembers(query) {
+					return
+				}
+				came = true
+				at := len(w.records())
+				w.remark("3", change.Item{"at": s("3")})
+				if err := process(dies, w.records()[at:]); !errors.Is(err, errCrash) {
+					t.Errorf("the other worker ends with %v", err)
+				}
+			}})
+			shown := false
+			earlier := w.engine(&faulty{Client: w.sim, around: passAll, before: func(op string, in any) {
+				update, is := in.(*dynamodb.UpdateItemInput)
+				if !is || shown || *update.TableName != "app" {
+					return
+				}
+				shown = true
+				if err := later.Rederive(w.ctx, []change.Key{thePost}); err != nil {
+					t.Error(err)
+				}
+			}})
+			w.remark("2", second)
+			if err := process(earlier, w.records()[read:]); err != nil || !shown || !came {
+				t.Fatalf("two workers showed the post: %t, %t; %v", shown, came, err)
+			}
+			if got := w.get(thePost)["recent"]; !got.Equal(shownComments("2", "1")) {
+				t.Errorf("behind both, the post shows %v", got)
+			}
+			w.drain(e, read)
+			if got := w.get(thePost)["recent"]; !got.Equal(shownComments("3", "2", "1")) {
+				t.Errorf("in the end, the post shows %v", got)
+			}
+			if n := e.host.Counters.Heals.Load(); n != 0 {
+				t.Errorf("%d corrections were counted", n)
+			}
+			w.expectNoDrift()
+		})
+	}
+}
+
+// isOfMembers reports whether a query reads what rules list.
+func isOfMembers(in *dynamodb.QueryInput) bool {
+	for _, v := range in.ExpressionAttributeValues {
+		if strings.HasPrefix(table.TextOf(v), state.MemberRows+"/") {
+			return true
+		}
+	}
+	return false
 }

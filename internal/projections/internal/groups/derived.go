@@ -30,7 +30,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
 	ru.Deleted = rec.New == nil && !rec.Expired
 	see(ru, rec.Key, rec.New)
-	if plan.Stamped(b, context, rec.Old) && !rec.Expired {
+	if !rec.Expired && isContested(b, context, rec.Old, rec.New) {
 		plan.Note(&ru.Contested, rec.Key)
 	}
 	return true

@@ -32,6 +32,14 @@ func Foreign(b *Binding, context string, old, new change.Image) bool {
 	return ok && now.Version <= before.Version
 }
 
+// Tied reports whether a record shows the writes of two workers under one version, each with a true stamp. Where more than what the version
+// counts decides on the values, both are our own; the later one may be of the worker that read earlier, so a worker looks again.
+func Tied(b *Binding, context string, old, new change.Image) bool {
+	before, is := stamp.Read(old.Lookup(b.Stamp), context)
+	now, stays := stamp.Read(new.Lookup(b.Stamp), context)
+	return is && stays && now.Version == before.Version && now != before && tells(b, before, old) && tells(b, now, new)
+}
+
 // tells reports whether a stamp digests what the rule's attributes on an item hold. A mark may stand behind.
 func tells(b *Binding, s stamp.Stamp, img change.Image) bool {
 	return strings.HasPrefix(s.Digest, DigestOf(b, img))
