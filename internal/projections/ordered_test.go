@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,9 +226,8 @@ func TestLargeGroupCostsNoMoreAChange(t *testing.T) {
 	}
 }
 
-// TestAListThatIsTooLargeIsParkedAlone has a list of a derived item grow beyond what an item may have, and shrink again.
-func TestAListThatIsTooLargeIsParkedAlone(t *testing.T) {
-	const rules = `
+// largeLists are lists of an item that is derived, beside a count.
+const largeLists = `
 version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -236,32 +236,63 @@ entities:
 rules:
   tag-count: { count: Comment, each: tags as tag, as: Tag.comments }
   best:      { first: 3, of: Comment, as: Tag.best, each: tags as tag, attributes: [text], order: stars }
-  lowest:    { min: stars, of: Comment, as: Tag.lowest, each: tags as tag }
+  other:     { first: 3, of: Comment, as: Tag.other, each: tags as tag, attributes: [more], order: stars }
 `
-	for name, whole := range map[string]bool{"it comes whole": true, "it grows": false} {
+
+// remarkOf puts a comment of the tag, with so many KB for the first list, and for the second.
+func (w *world) remarkOf(id string, text, more int) {
+	w.remark(id, change.Item{"text": s(strings.Repeat("x", text<<10)), "more": s(strings.Repeat("y", more<<10)), "stars": change.Number(id),
+		"tags": change.List([]change.Value{s("red")})})
+}
+
+// TestAListThatIsTooLargeIsParkedAlone has lists of a derived item grow beyond what the item has room for, and shrink again.
+func TestAListThatIsTooLargeIsParkedAlone(t *testing.T) {
+	none, bytes := []string(nil), func(v change.Value) (kilobytes int) { return v.Size() >> 10 }
+	type step struct {
+		text, more  int // of one comment each
+		listed      int // KB that the first list shows then
+		listedOther int // the second one
+		parked      []string
+	}
+	for name, c := range map[string]struct {
+		beside int // KB that an application has put on the item
+		steps  []step
+	}{
+		"it grows":                         {0, []step{{150, 1, 150, 1, none}, {150, 1, 300, 2, none}, {150, 1, 300, 3, []string{"best"}}}},
+		"it comes too large":               {0, []step{{150, 1, 150, 1, none}, {260, 1, 150, 2, []string{"best"}}}},
+		"beside one that does not fit":     {0, []step{{250, 100, 250, 100, none}, {60, 1, 250, 101, []string{"best"}}, {0, 40, 250, 141, []string{"best"}}}},
+		"beside an attribute of a program": {200, []step{{100, 1, 100, 1, none}, {120, 1, 100, 2, []string{"best"}}}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, rules)
+			w := newWorld(t, largeLists)
 			e, read := w.seeded(), 0
-			for i := range 3 {
-				w.remark(fmt.Sprint(i), change.Item{"text": s(strings.Repeat("x", 150<<10)), "stars": change.Number(fmt.Sprint(3 - i)),
-					"tags": change.List([]change.Value{s("red")})})
-				if !whole {
+			for i, s1 := range c.steps {
+				w.remarkOf(fmt.Sprint(i), s1.text, s1.more)
+				if read = w.drain(e, read); i == 0 && c.beside > 0 {
+					tag := w.get(tagRed)
+					tag["theirs"] = s(strings.Repeat("z", c.beside<<10))
+					w.put(tag)
 					read = w.drain(e, read)
 				}
+				tag := w.get(tagRed)
+				if tag["comments"].Text() != fmt.Sprint(i+1) || bytes(tag["best"]) != s1.listed || bytes(tag["other"]) != s1.listedOther {
+					t.Errorf("after %d the tag has %s comments, %d KB and %d KB are listed", i, tag["comments"].Text(), bytes(tag["best"]),
+						bytes(tag["other"]))
+				}
+				all, err := e.Parked(w.ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var rules []string
+				for _, p := range all {
+					rules = append(rules, p.Rule+strings.TrimPrefix(p.Code, "write.rejected"))
+				}
+				if !slices.Equal(rules, s1.parked) {
+					t.Errorf("after %d these are parked: %v", i, rules)
+				}
 			}
-			read = w.drain(e, read)
-			tag := w.get(tagRed)
-			if listed := len(tag["best"].List()); tag["comments"].Text() != "3" || tag["lowest"].Text() != "1" || listed == 3 {
-				t.Errorf("the tag has %s comments, %s is the lowest, and %d are listed", tag["comments"].Text(), tag["lowest"].Text(), listed)
-			}
-			if all, err := e.Parked(w.ctx); err != nil || len(all) != 1 || all[0].Rule != "best" || all[0].Code != "write.rejected" {
-				t.Errorf("these are parked: %v, %v", all, err)
-			}
-			w.remark("1", change.Item{"stars": change.Number("2"), "tags": change.List([]change.Value{s("red")})})
+			w.remarkOf(fmt.Sprint(len(c.steps)-1), 1, 1)
 			w.drain(e, read)
-			if list := w.get(tagRed)["best"].List(); len(list) != 3 {
-				t.Errorf("behind the change %d are listed", len(list))
-			}
 			w.expectNoDrift()
 		})
 	}

@@ -52,41 +52,56 @@ func (r run) content(it *Item, s Settlement) map[string]change.Value {
 // itemBytesMax is the most bytes of an item (Amazon DynamoDB developer guide, "Quotas").
 const itemBytesMax = 400 << 10
 
-// fit leaves out the rule whose values are the largest, as long as the item would be too large with them. What that rule shows stays as it
-// is.
-func (r run) fit(it *Item, s Settlement) {
-	for {
-		size, largest, most := r.sizeOf(it, s), -1, 0
-		for i, b := range it.Live {
-			values := change.List(FormOf(b.Rule).Values(s.Totals[i])).Size()
-			if s.Totals[i].Err == nil && values > most {
-				largest, most = i, values
-			}
+// hasRoom reports whether the item has room for what its rules want, beside what stays on it as far as it was seen.
+func (r run) hasRoom(it *Item, s Settlement) bool {
+	content := change.Item(r.content(it, s))
+	if it.seen == nil || !plan.IsMade(it.Key, it.seen) { // it comes whole, or nothing is known of it
+		return content.Size()+attributes.ItemFromTable(r.Tables.ItemKey(it.Key)).Size() <= itemBytesMax
+	}
+	for name, v := range it.seen.All() {
+		if _, written := content[name]; !written {
+			content[name] = v
 		}
-		if size <= itemBytesMax || largest < 0 {
+	}
+	return content.Size() <= itemBytesMax
+}
+
+// fit leaves out the rule that has the item grow most, one after the other, until the item has room. What such a rule shows stays as it is.
+func (r run) fit(it *Item, s Settlement) {
+	for !r.hasRoom(it, s) {
+		most, bytes := growing(it, s)
+		if bytes <= 0 {
 			return
 		}
-		s.Totals[largest].Err = host.WriteRejected(fmt.Sprintf("with %d bytes of this rule, the item would have %d; at most %d are allowed",
-			most, size, itemBytesMax))
+		s.Totals[most].Err = host.WriteRejected(fmt.Sprintf("this rule needs %d more bytes, and the item would be larger than %d then", bytes,
+			itemBytesMax))
 	}
 }
 
-// sizeOf is about how many bytes the item has when it is written, with what other programs have put there.
-func (r run) sizeOf(it *Item, s Settlement) int {
-	content := change.Item(r.content(it, s))
-	if it.seen != nil && isWholeItem(it, it.seen) {
-		for name, v := range it.seen.All() {
-			if _, written := content[name]; !written {
-				content[name] = v
+// growing is the rule that has the item grow most, and by how much.
+func growing(it *Item, s Settlement) (most, bytes int) {
+	for i, b := range it.Live {
+		if s.Totals[i].Err != nil {
+			continue
+		}
+		growth := 0
+		for n, v := range FormOf(b.Rule).Values(s.Totals[i]) {
+			growth += v.Size()
+			if it.seen != nil && plan.IsMade(it.Key, it.seen) {
+				growth -= it.seen.Lookup(b.Rule.Writes[n]).Size()
 			}
 		}
+		if growth > bytes {
+			most, bytes = i, growth
+		}
 	}
-	return content.Size() + len(it.Key.String())
+	return most, bytes
 }
 
 // itemWrite writes the item as the rows say, if it is there and shows nothing later.
 func (r run) itemWrite(it *Item, s Settlement) *target.Write {
 	w := target.On(it.Live[0], "deriving "+it.Key.String(), it.Key)
+	w.LooksAgain = true
 	putAll(w, r.content(it, s))
 	_, stamps := r.stamps(it, s)
 	w.Condition = w.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(it.Key)))

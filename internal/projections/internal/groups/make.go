@@ -173,7 +173,9 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
-		r.fit(it, s)
+		if fresh {
+			r.fit(it, s)
+		}
 		if err := r.noteTotals(ctx, it, s); err != nil {
 			return table.Finished, err
 		}
@@ -186,9 +188,9 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
-		if !fresh && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) {
+		if !fresh && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
 			ended, _, err := to.Write(ctx, r.itemWrite(it, s))
-			if err != nil || ended != target.RaceLost {
+			if err != nil || ended == target.Written {
 				r.Counters.Rollups.Add(1)
 				return table.Finished, err
 			}
@@ -229,8 +231,8 @@ func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.R
 	return err
 }
 
-// noteTotals parks the rules whose total no number holds, or whose values the item has no room for, and lists those with too many values. The attributes of the former stay as they
-// are, and the others are shown.
+// noteTotals parks the rules whose total no number holds, or whose values the item has no room for, and lists those with too many values.
+// The attributes of the former stay as they are, and the others are shown.
 func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
 	for i, g := range it.parts() {
 		var err error
@@ -308,7 +310,8 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 	if err == nil {
 		r.Counters.Made.Add(1)
 	}
-	return true, r.ParkRefused(ctx, it.Live[0], it.Key, err)
+	most, _ := growing(it, s)
+	return true, r.ParkRefused(ctx, it.Live[most], it.Key, err)
 }
 
 // isLater reports whether the item carries the stamp of a rule that this process does not know, or of a later rules epoch.

@@ -52,11 +52,10 @@ func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pl
 	return true
 }
 
-// isContested reports whether a record that touched what a rule displays is a program's that overwrote it. Two workers that read more than
-// the accumulators may display two values under one version.
+// isContested reports whether a record that touched what a rule displays is a program's that overwrote it. Two workers that read several
+// rows, one after the other, may display two values under one version.
 func isContested(b *plan.Binding, context string, old, new change.Image) bool {
-	_, reads := b.Rule.Form.(Reader)
-	return plan.Stamped(b, context, old) && !(reads && new != nil && plan.Tied(b, context, old, new))
+	return plan.Stamped(b, context, old) && (new == nil || !plan.Tied(b, context, old, new))
 }
 
 // strip asks for the display attribute to be taken off an item without a (good) unique value.

@@ -32,8 +32,8 @@ func Foreign(b *Binding, context string, old, new change.Image) bool {
 	return ok && now.Version <= before.Version
 }
 
-// Tied reports whether a record shows the writes of two workers under one version, each with a true stamp. Where more than what the version
-// counts decides on the values, both are our own; the later one may be of the worker that read earlier, so a worker looks again.
+// Tied reports whether a record shows the writes of two workers under one version, each with a true stamp. Both are our
+// own; the later one may be of the worker that read earlier, so a worker looks again.
 func Tied(b *Binding, context string, old, new change.Image) bool {
 	before, is := stamp.Read(old.Lookup(b.Stamp), context)
 	now, stays := stamp.Read(new.Lookup(b.Stamp), context)

@@ -27,6 +27,8 @@ type Write struct {
 	doing     string
 	key       change.Key
 	Condition string
+	// LooksAgain says that a refused write is not the last word, and parks nothing: its caller looks at the item first.
+	LooksAgain bool
 
 	set, remove []string
 	text        *text // of all writes of this form
@@ -125,7 +127,7 @@ type Outcome uint8
 const (
 	Written  Outcome = iota
 	RaceLost         // the item is not as the conditions say
-	Refused          // DynamoDB never takes the write: the (item, rule) is parked
+	Refused          // DynamoDB never takes the write: the (item, rule) is parked, unless the caller looks again
 )
 
 // Writer writes targets.
@@ -149,6 +151,8 @@ func (w *Writer) Write(ctx context.Context, t *Write) (ended Outcome, current ch
 	switch {
 	case err == nil:
 		return Written, nil, nil
+	case table.Refusal(err) != "" && t.LooksAgain:
+		return Refused, nil, nil
 	case table.Refusal(err) != "":
 		return Refused, nil, w.ParkRefused(ctx, t.Binding, t.key, err)
 	case awscall.Classify(err) != awscall.Condition:
