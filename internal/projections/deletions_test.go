@@ -179,6 +179,120 @@ func TestAWorkerThatCrashesBehindAMarkLosesNoTask(t *testing.T) {
 	}
 }
 
+// TestNoChildIsLeftToAWorkerThatCrashed has a worker raise the mark of a value, and crash before it puts a task, while another worker is
+// about to delete children under the mark as it was: those of the task, or one that has just come.
+func TestNoChildIsLeftToAWorkerThatCrashed(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for _, asleep := range []string{"a read of the mark", "a transaction"} {
+			t.Run(fmt.Sprintf("before %s, a child that has just come: %t", asleep, late), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { raiseMark(t, late, asleep == "a transaction") })
+			})
+		}
+	}
+}
+
+func raiseMark(t *testing.T, late, inTransaction bool) {
+	w := newWorld(t, slugDeletion)
+	e := w.seeded()
+	w.putLike("s")
+	post := w.putSlug("p", "s")
+	at := w.drain(e, 0)
+	w.delete(post)
+	deletion := w.records()[at:]
+	w.drain(e, at)
+	zombie := w.engine(&faulty{Client: w.sim, around: func(op string, pass func() error) error {
+		if op == "PutItem" {
+			return errCrash
+		}
+		return pass()
+	}})
+	var mu sync.Mutex
+	reads, raised := 0, false
+	worker := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch in := in.(type) {
+		case *dynamodb.BatchGetItemInput:
+			for _, key := range in.RequestItems["app-dynamill"].Keys {
+				if strings.HasPrefix(attributes.ItemFromTable(key)["pk"].Text(), "parent/") {
+					reads++
+				}
+			}
+			if raised || inTransaction || reads < 2 {
+				return
+			}
+		case *dynamodb.TransactWriteItemsInput:
+			if raised || !inTransaction || in.TransactItems[len(in.TransactItems)-1].Delete == nil {
+				return
+			}
+		default:
+			return
+		}
+		raised = true
+		if _, err := zombie.Process(w.ctx, deletion); !errors.Is(err, errCrash) {
+			t.Errorf("the other worker ends with %v", err)
+		}
+	}})
+	time.Sleep(time.Minute)
+	if late {
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		from := len(w.records())
+		w.putLike("s")
+		reads = 1 // a fill reads the mark once
+		if _, err := worker.Process(w.ctx, w.records()[from:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if _, err := worker.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+	}
+	if left := w.items(); !raised || len(left) > 0 {
+		t.Errorf("%d likes outlive their post; the mark was raised: %t", len(left), raised)
+	}
+}
+
+// TestAValueThatIsTakenOverLosesItsMark has the worker of a like raise the mark while another one, which has seen that an item took the
+// value over, is about to take it away. Then the item takes another value.
+func TestAValueThatIsTakenOverLosesItsMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slugDeletion)
+		e := w.seeded()
+		post := w.putSlug("p", "s")
+		at := w.drain(e, 0)
+		w.delete(post)
+		at = w.drain(e, at)
+		raised := false
+		worker := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+			update, is := in.(*dynamodb.UpdateItemInput)
+			if !is || raised || !strings.Contains(*update.UpdateExpression, "REMOVE") {
+				return
+			}
+			raised = true
+			from := len(w.records())
+			w.putLike("s")
+			w.drain(e, from)
+		}})
+		w.putSlug("q", "s")
+		if _, err := worker.Process(w.ctx, w.records()[at:]); err != nil {
+			t.Fatal(err)
+		}
+		w.putSlug("q", "t")
+		w.drain(e, at)
+		time.Sleep(time.Minute)
+		if _, err := e.WorkTasks(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if !raised || w.get(aLike) == nil {
+			t.Errorf("the like of the item that took the value over is gone; its mark was raised: %t", raised)
+		}
+	})
+}
+
 // TestDanglingReferencesArePrunedSideBySide deletes a post whose likes were moved to another post, before their records come.
 func TestDanglingReferencesArePrunedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,11 +38,9 @@ func (w Run) PutTask(ctx context.Context, t state.Task) error {
 // that was written or filled since the task's position has that state, or a later one.
 func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func(state.Task)) error {
 	w := Run{&host.Run{Host: h}}
-	at, err := w.parentAt(ctx, t.Parent)
-	if err != nil {
+	if earlier, err := w.isEarlier(ctx, t); err != nil {
 		return err
-	}
-	if at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)) {
+	} else if earlier {
 		return w.endEarlier(ctx, t)
 	}
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
@@ -63,6 +61,14 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 		do = func(ctx context.Context, rows []Row) (int, error) { return spreader.Spread(ctx, w, s, rows) }
 	}
 	t, err = w.writePages(ctx, span, do, t, tell)
+	if marks(t.Parent.Binding) && (table.Refusal(err) != "" || err == nil && len(t.Cursor) == 0) {
+		// It has left children if another worker has raised the mark meanwhile.
+		if earlier, err := w.isEarlier(ctx, t); err != nil {
+			return err
+		} else if earlier {
+			return w.endEarlier(ctx, t)
+		}
+	}
 	if table.Refusal(err) != "" {
 		return errors.Join(w.ParkRefused(ctx, t.Parent.Binding, t.Parent.Key, err), w.EndTask(ctx, t))
 	}
@@ -78,6 +84,12 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 		return w.SaveTask(ctx, t)
 	}
 	return w.endFanOut(ctx, t, parent)
+}
+
+// isEarlier reports whether a later fan-out of the task's parent has begun.
+func (w Run) isEarlier(ctx context.Context, t state.Task) (bool, error) {
+	at, err := w.parentAt(ctx, t.Parent)
+	return at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)), err
 }
 
 // endEarlier ends a task of a parent for which a later fan-out has begun: that one looks at every child itself. A value that is marked

@@ -29,12 +29,12 @@ func (kind) ParentChanged(ctx context.Context, w children.Run, id plan.ItemRule,
 	}
 	marked, err := putMark(ctx, w, id, v)
 	if err != nil || !marked {
-		return err // or the mark of a later deletion is there already
+		return err // or the row is later: of a later deletion, or of the parent's return
 	}
 	return removeFirst(ctx, w, id, v)
 }
 
-// putMark notes that a parent was deleted, at a version. It reports false if the mark of a later deletion is there.
+// putMark notes that a parent was deleted, at a version. It reports false if the row is later, with a mark or without.
 func putMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) (bool, error) {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v, ", "a", table.Text(string(v))) + deletedSet(w, c)
@@ -55,7 +55,8 @@ func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ve
 	if err != nil || !state.IsMarked(mark) || state.SeenAt(id.Binding, mark) >= v {
 		return err
 	}
-	return takeMark(ctx, w, id, mark, "a", table.Text(string(v)))
+	_, err = takeMark(ctx, w, id, mark, "a", table.Text(string(v)))
+	return err
 }
 
 // skipMark leaves the row of a parent as clearMark does, where no worker may have put the mark. A late record of the deletion itself may be
@@ -70,8 +71,8 @@ func skipMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ver
 }
 
 // dropMark takes a mark away, because its parent was found in the table. The row's version rises: neither must a worker that slept put the
-// mark again, nor the task of the mark go on.
-func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) error {
+// mark again, nor the task of the mark go on. It reports false if the mark is not as it was read.
+func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) (bool, error) {
 	if id.Rule.ByUnique {
 		return takeMark(ctx, w, id, mark, "changes", table.Number(nextCount(w, mark)))
 	}
@@ -80,12 +81,11 @@ func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.
 }
 
 // takeMark takes a mark away if it is as it was read: the mark of a later deletion stays.
-func takeMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row, attribute string, v ddb.AttributeValue) error {
+func takeMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row, attribute string, v ddb.AttributeValue) (bool, error) {
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(mark, "a", "changes"))
 	doing, key := "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key)
-	_, err := w.Tables.UpdateState(ctx, id.ID, doing, key, c.Format("SET %n = %v REMOVE %n", attribute, v, "deleted"), condition, c)
-	return err
+	return w.Tables.UpdateState(ctx, id.ID, doing, key, c.Format("SET %n = %v REMOVE %n", attribute, v, "deleted"), condition, c)
 }
 
 func readMark(ctx context.Context, w children.Run, id plan.ItemRule) (table.Row, error) {
@@ -111,31 +111,34 @@ func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl 
 // the mark away, because an item has the value. An item that takes the value at this moment is found by the transactions that delete.
 func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted bool) error {
 	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
-	mark, err := readMark(ctx, w, id) // before the locator: an item that has the value then has it since the mark was put
-	if err != nil {
-		return err
-	}
-	located := state.LocatorKey(g.Locator, g.Group)
-	rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{located})
-	if err != nil {
-		return err
-	}
-	locator := state.ReadSet(rows[located], true)
-	contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
-	if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
-		return err
-	}
-	switch {
-	case len(locator.Sources) > 0 && state.IsMarked(mark):
-		return dropMark(ctx, w, id, mark)
-	case len(locator.Sources) > 0 || !deleted:
-		return nil
-	}
-	v, err := countMark(ctx, w, id)
-	if err != nil {
-		return err
-	}
-	return removeLater(ctx, w, id, v, w.Now().Add(takeoverTime))
+	return table.Contend(ctx, "looking for an item with "+g.Group, func() (table.Round, error) {
+		mark, err := readMark(ctx, w, id) // before the locator: an item that has the value then has it since the mark was put
+		if err != nil {
+			return table.Lost, err
+		}
+		located := state.LocatorKey(g.Locator, g.Group)
+		rows, err := w.Tables.ReadState(ctx, "reading a locator", []table.Key{located})
+		if err != nil {
+			return table.Lost, err
+		}
+		locator := state.ReadSet(rows[located], true)
+		contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+		if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
+			return table.Lost, err
+		}
+		switch {
+		case len(locator.Sources) > 0 && state.IsMarked(mark):
+			dropped, err := dropMark(ctx, w, id, mark)
+			return table.FinishedIf(dropped), err // it is looked at again if the worker of a child has raised it
+		case len(locator.Sources) > 0 || !deleted:
+			return table.Finished, nil
+		}
+		v, err := countMark(ctx, w, id)
+		if err != nil {
+			return table.Lost, err
+		}
+		return table.Finished, removeLater(ctx, w, id, v, w.Now().Add(takeoverTime))
+	})
 }
 
 // takeoverTime is how long the children of a value are left when its item was deleted. An application that moves an item to another key

@@ -77,9 +77,9 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 }
 
 // RederiveParent implements children.Marking. Late records tell that an item was deleted as a parent. Or such a record cannot be read: then
-// it was one if it is gone, and no item but a parent can have its key. If the parent came back, a worker that sleeps with its deletion must not
-// mark it. A value that a living parent is found by is asked for, as it may be
-// contested, and then no locator tells it but the list of those.
+// it was one if it is gone, and no item but a parent can have its key. If the parent came back, a worker that sleeps with its deletion must
+// not mark it. A value that a living parent is found by is asked for, as it may be contested, and then no locator tells it but the list of
+// those.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	gone, asked := it.Late.Gone[b.ID], children.Asked(pl)
 	if b.Rule.ByUnique && it.Scope == plan.Everything && it.Match.Entity == b.Rule.Source {

@@ -77,8 +77,8 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 	}
 	parent, keys := plan.ItemRule{Binding: s.Binding, Key: s.Parent}, w.ChildKeys(s.Binding, rows)
 	mark, err := readMark(ctx, w, parent)
-	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at != s.Version && at != s.Since {
-		return len(rows), err // a later deletion is marked, or the parent is there again
+	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at == "" || at != s.Version && at != s.Since {
+		return len(rows), err // another deletion is marked, or the parent is there again: see children.WorkPiece
 	}
 	if s.Rule.Collection { // its pages hold what decides
 		seen := map[change.Key]change.Item{}
@@ -118,11 +118,13 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 	if err := w.PruneAll(ctx, parent.Binding, dangling); err != nil {
 		return 0, err
 	}
-	removed, err := remove(ctx, w, parent, mark, some, seen)
-	if !removed {
-		referring = len(some)
+	switch err := remove(ctx, w, parent, mark, some, seen); {
+	case errors.Is(err, errMarkMoved): // see children.WorkPiece
+		return len(some), nil
+	case err != nil:
+		return 0, err
 	}
-	return referring, err
+	return 0, nil
 }
 
 // Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
@@ -136,22 +138,25 @@ func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, ma
 		return err
 	}
 	some = slices.DeleteFunc(slices.Clone(some), func(key change.Key) bool { return !refersTo(w, parent, key, seen[key]) })
-	_, err = remove(ctx, w, parent, mark, some, seen)
-	return err
+	err = remove(ctx, w, parent, mark, some, seen)
+	switch {
+	case !errors.Is(err, errMarkMoved):
+		return err
+	case parent.Rule.ByUnique: // the worker that raised the mark may have crashed before it put a task, and no record of it need come again
+		return leaveMarked(ctx, w, parent)
+	}
+	return nil // the record of a later deletion has raised it, and looks at all children; or the parent is there
 }
 
-// remove deletes children that were seen to refer to a parent. It stops if the parent is there, and takes the mark away. It also stops if
-// the mark is not as it was read: then the parent is there, or the children are left to the fan-out of another mark, which looks at all.
-func remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key, seen map[change.Key]change.Item,
-) (removed bool, err error) {
-	err = removeSeen(ctx, w, parent, mark, some, seen)
-	switch {
-	case errors.Is(err, errParentThere):
-		return false, dropMark(ctx, w, parent, mark)
-	case errors.Is(err, errMarkMoved):
-		return false, nil
+// remove deletes children that were seen to refer to a parent. If the parent is there, it takes the mark away instead. It returns
+// errMarkMoved if the mark is not as it was read.
+func remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key,
+	seen map[change.Key]change.Item) error {
+	err := removeSeen(ctx, w, parent, mark, some, seen)
+	if errors.Is(err, errParentThere) {
+		_, err = dropMark(ctx, w, parent, mark)
 	}
-	return err == nil, err
+	return err
 }
 
 // refersTo reports whether an item is a child that refers to a parent.

@@ -74,5 +74,8 @@ func deleteOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (b
 		return false, nil
 	}
 	parts := append(absence(e.Tables.Reader, parent, []change.Key{key}), deletion(e.Tables.Reader, parent.Binding, key, e.Items[key]))
+	if mark := e.Rows[state.ParentKey(parent.Binding, parent.Key)]; state.IsMarked(mark) {
+		parts = append(parts, marked(e.Tables.Reader, parent, mark))
+	}
 	return e.Transact(ctx, "deleting the orphan "+key.String(), parent.ID, parts)
 }
