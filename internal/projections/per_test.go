@@ -6,7 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
 const reactionRules = `
@@ -313,4 +318,50 @@ func TestExplainedMapsShowTheValuesThemselves(t *testing.T) {
 	w.react("2", change.Item{"emoji": s("a b")})
 	w.drain(e, 0)
 	w.expectExplained(onePost, "accumulator | reactions", "accumulator | reactions | {a b: 1, ❤️: 1} from 2 sources, after 1 operation")
+}
+
+// TestManyLargeAccumulatorsHoldUpNoShard counts too many values of a target whose accumulators are larger together than a transaction may
+// be: another attribute stands for thousands of long values.
+func TestManyLargeAccumulatorsHoldUpNoShard(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Page: { key: { pk: "PAGE#${page}", sk: INFO } }
+  Hit:  { key: { pk: "PAGE#${page}", sk: "HIT#${id}" } }
+rules:
+  urls: { count: Hit, as: Page.urls, per: url, write_shards: 16 }
+`)
+	e := w.seeded()
+	w.put(change.Item{"pk": s("PAGE#p"), "sk": s("INFO")})
+	g := plan.GroupRef{Binding: e.planner.InForce[0], Group: "PAGE#p/INFO"}
+	for _, key := range groups.Accumulators(nil, g)[1:] {
+		row := key.Attributes()
+		row["value"], row["members"], row["ops"] = table.Number(0), table.Number(0), table.Number(0)
+		row["junk"] = table.Text(strings.Repeat("x", 390<<10))
+		if _, err := w.sim.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hit := func(i int) change.Item {
+		return change.Item{"pk": s("PAGE#p"), "sk": s(fmt.Sprint("HIT#", i)), "url": s(fmt.Sprint(i))}
+	}
+	for i := range 120 {
+		w.put(hit(i))
+	}
+	read := w.drain(e, 0)
+	if all, err := e.Parked(w.ctx); err != nil || len(all) != 1 || all[0].Code != "per.too_many" {
+		t.Errorf("these are parked: %v, %v", all, err)
+	}
+	for i := range 110 {
+		it := hit(i)
+		w.delete(change.Key{Partition: it["pk"].Text(), Sort: it["sk"].Text()})
+	}
+	w.drain(e, read)
+	if got := len(w.get(change.Key{Partition: "PAGE#p", Sort: "INFO"})["urls"].Map()); got != 10 {
+		t.Errorf("in the end, %d values are shown", got)
+	}
+	if all, err := e.Parked(w.ctx); err != nil || len(all) > 0 {
+		t.Errorf("in the end, these are parked: %v, %v", all, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -57,7 +58,7 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 		items = append(items, h.Tables.UpdatePart(key, update, condition, c))
 	}
 	err := h.Tables.Transact(ctx, "removing empty values of "+g.Group, []string{g.ID}, items)
-	if table.LostRace(err) {
+	if table.LostRace(err) || table.Refusal(err) != "" { // or the accumulators are larger than a transaction may be: the values stay
 		return false, nil
 	}
 	return err == nil, err
@@ -65,7 +66,7 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 
 // List implements groups.Tidier: it lists an aggregate among the parked records if it has too many values, or takes it off the list. One
 // transaction does so, and checks that every accumulator has the operations that were read: if one has more, the worker that
-// counted them updates the list.
+// counted them updates the list. Of accumulators that are larger than a transaction may be, it checks as many as it can.
 func (f *Form) List(ctx context.Context, h *host.Host, g plan.GroupRef, t groups.Total) error {
 	crowded := f.IsCrowded(t.Amount)
 	if crowded == t.Listed || t.Err != nil {
@@ -84,10 +85,11 @@ func (f *Form) List(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 		}
 		list = h.Tables.PutPart(p.Row(), "", table.NewExpression())
 	}
-	items, noted := []ddb.TransactWriteItem{list}, 0
+	items, noted, bytes := []ddb.TransactWriteItem{list}, 0, 0
 	for _, key := range groups.Accumulators(nil, g) {
 		row, c := t.Rows[key], table.NewExpression()
 		condition := table.Whole(c.SameAs(row, "ops")) // absent: no operation was ever counted there
+		bytes += attributes.ItemFromTable(row).Size()
 		switch {
 		case crowded && row != nil && noted == 0:
 			noted = len(items)
@@ -95,7 +97,7 @@ func (f *Form) List(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 			items = append(items, h.Tables.UpdatePart(key, update, condition, c))
 		case row[state.Listed] != nil:
 			items = append(items, h.Tables.UpdatePart(key, "REMOVE "+c.Name(state.Listed), condition, c))
-		default:
+		case bytes <= plan.TransactBytesMax:
 			items = append(items, h.Tables.CheckPart(key, condition, c))
 		}
 	}
