@@ -20,12 +20,15 @@ func ExampleFollow() {
 	if err != nil {
 		panic(err)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Second) // elsewhere: signal.NotifyContext
+	ctx, stop := context.WithCancel(context.Background()) // elsewhere: signal.NotifyContext
 	defer stop()
 	var running *dynamill.Running
 	err = dynamill.Follow(ctx, dynamill.Config{
 		AWS: cfg, Table: "app", Rules: set,
-		Started: func(r *dynamill.Running) { running = r }, // before the first record
+		Started: func(r *dynamill.Running) { // before the first record
+			running = r
+			time.AfterFunc(time.Second, stop)
+		},
 	})
 	fmt.Println("error:", err)
 	fmt.Println("lag:", running.Status().Stream.Lag)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -73,6 +74,7 @@ func TestACycleOfLargeItemsIsParked(t *testing.T) {
 // striking is a client that does something at one of the large transactions: it has the worker crash before or behind it, or only acts.
 type striking struct {
 	*faulty
+	mu              sync.Mutex // requests may go side by side
 	at, large       int
 	crashes, behind bool
 	act             func()
@@ -82,12 +84,17 @@ type striking struct {
 func strike(w *world, at int, crashes, behind bool, act func()) *striking {
 	c := &striking{faulty: &faulty{Client: w.sim}, at: at, crashes: crashes, behind: behind, act: act}
 	c.around = func(_ string, pass func() error) error {
-		if c.crashed {
+		c.mu.Lock()
+		crashed := c.crashed
+		c.mu.Unlock()
+		if crashed {
 			return errCrash
 		}
 		return pass()
 	}
 	c.before = func(_ string, in any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		tx, ok := in.(*dynamodb.TransactWriteItemsInput)
 		if !ok || len(tx.TransactItems) < 10 || c.crashed {
 			return

@@ -133,6 +133,13 @@ func (l *line) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ .
 	return out, err
 }
 
+// listed is how often the worker has listed shards.
+func (l *line) listed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lists
+}
+
 func (l *line) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput,
 	_ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	ctx, err := l.enter(ctx)

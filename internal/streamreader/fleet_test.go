@@ -38,7 +38,7 @@ func TestThreeReadersShareEightShards(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		lists := 0
 		for _, m := range c.members {
-			if m.line.lists > 0 {
+			if m.line.listed() > 0 {
 				lists++
 			}
 			if st := m.reader.Stats(); st.Open < 2 || !st.CaughtUp {

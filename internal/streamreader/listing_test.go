@@ -36,6 +36,12 @@ func (d *describing) before(op string, input any) error {
 	return nil
 }
 
+func (d *describing) calls() (full, children int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.full, d.children
+}
+
 // The children of a shard that has ended are found at the price of a few
 // calls, not of a list of all shards.
 func TestChildrenAreListedByTheirParent(t *testing.T) {
@@ -46,10 +52,10 @@ func TestChildrenAreListedByTheirParent(t *testing.T) {
 		c.join("a", quiet)
 		c.join("b", quiet)
 		time.Sleep(time.Minute)
-		if d.children > 0 {
-			t.Errorf("%d calls for children although no shard has ended", d.children)
+		full, children := d.calls()
+		if children > 0 {
+			t.Errorf("%d calls for children although no shard has ended", children)
 		}
-		full := d.full
 		for _, owner := range []string{"a", "b"} { // b does not list
 			parent := c.owners()[owner][3]
 			children, err := c.sim.SplitShard(simTable, parent)
@@ -64,8 +70,8 @@ func TestChildrenAreListedByTheirParent(t *testing.T) {
 				}
 			}
 		}
-		if d.children == 0 || d.full != full {
-			t.Errorf("%d calls for children, %d for all shards; want a few, and none", d.children, d.full-full)
+		if again, children := d.calls(); children == 0 || again != full {
+			t.Errorf("%d calls for children, %d for all shards; want a few, and none", children, again-full)
 		}
 		c.dismiss()
 	})
@@ -216,7 +222,7 @@ func TestAnotherWorkerListsWhenTheFirstDies(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		rows := c.rows()
-		if row := rows[c.arn]; row.Owner != "second" || row.Checkpoint != Latest || row.PartitionKey != "pk" || second.line.lists == 0 {
+		if row := rows[c.arn]; row.Owner != "second" || row.Checkpoint != Latest || row.PartitionKey != "pk" || second.line.listed() == 0 {
 			t.Errorf("the stream's own row: %+v", row)
 		}
 		if len(rows) != 5 || len(c.owners()["second"]) != 2 {

@@ -124,8 +124,13 @@ func TestExpiredCredentialsAreWaitedForAndLookedUpAnew(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) != 2 || !told[0] || told[1] {
-		t.Errorf("told %v, want that they have expired and that they are good, once each", told)
+	for i, expired := range told { // a call that has read the old ones may be refused when another one has had the new ones taken
+		if expired != (i%2 == 0) {
+			t.Errorf("told %v, want that they have expired and that they are good, in turns", told)
+		}
+	}
+	if len(told) == 0 || len(told)%2 != 0 || len(told) > 2*cap(ended) {
+		t.Errorf("told %v, want that they are good in the end", told)
 	}
 }
 
