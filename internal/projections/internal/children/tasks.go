@@ -62,7 +62,7 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	}
 	t, err = w.writePages(ctx, span, do, t, tell)
 	if marks(t.Parent.Binding) && (table.Refusal(err) != "" || err == nil && len(t.Cursor) == 0) {
-		// It has left children if another worker has raised the mark meanwhile.
+		// Spread leaves children if another worker has raised the mark meanwhile.
 		if earlier, err := w.isEarlier(ctx, t); err != nil {
 			return err
 		} else if earlier {
@@ -86,14 +86,14 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	return w.endFanOut(ctx, t, parent)
 }
 
-// isEarlier reports whether a later fan-out of the task's parent has begun.
+// isEarlier reports whether the parent's row is at another version than the task: mostly, a later fan-out has begun.
 func (w Run) isEarlier(ctx context.Context, t state.Task) (bool, error) {
 	at, err := w.parentAt(ctx, t.Parent)
 	return at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)), err
 }
 
 // endEarlier ends a task of a parent for which a later fan-out has begun: that one looks at every child itself. A value that is marked
-// again needs a task of its own first: the worker that marked it may have crashed before it put one, and no record need come again.
+// again needs a task first: the worker that marked it may have crashed before it put one, and no record need come again.
 func (w Run) endEarlier(ctx context.Context, t state.Task) error {
 	if family, is := t.Parent.Family.(Marking); is {
 		if err := family.MarkedAgain(ctx, w, t.Parent); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // stamps are those of the item's rules, with what each displays.
@@ -67,15 +68,18 @@ func (r run) hasRoom(it *Item, s Settlement) bool {
 }
 
 // fit leaves out the rule that has the item grow most, one after the other, until the item has room. What such a rule shows stays as it is.
-func (r run) fit(it *Item, s Settlement) {
+// It reports whether it has left out any.
+func (r run) fit(it *Item, s Settlement) (any bool) {
 	for !r.hasRoom(it, s) {
 		most, bytes := growing(it, s)
 		if bytes <= 0 {
-			return
+			break
 		}
-		s.Totals[most].Err = host.WriteRejected(fmt.Sprintf("this rule needs %d more bytes, and the item would be larger than %d then", bytes,
-			itemBytesMax))
+		any = true
+		s.Totals[most].Err = &rules.ItemError{Code: host.CodeRejected, Reason: fmt.Sprintf(
+			"the rule's values need %d more bytes, and the item would be larger than the %d bytes that DynamoDB takes", bytes, itemBytesMax)}
 	}
+	return any
 }
 
 // growing is the rule that has the item grow most, and by how much.

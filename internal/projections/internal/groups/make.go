@@ -173,9 +173,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
-		if fresh {
-			r.fit(it, s)
-		}
+		leftOut := fresh && r.fit(it, s)
 		if err := r.noteTotals(ctx, it, s); err != nil {
 			return table.Finished, err
 		}
@@ -188,13 +186,14 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
-		if !fresh && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
+		if (!fresh || leftOut) && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
 			ended, _, err := to.Write(ctx, r.itemWrite(it, s))
 			if err != nil || ended == target.Written {
 				r.Counters.Rollups.Add(1)
 				return table.Finished, err
 			}
-		} else if fresh {
+		}
+		if fresh {
 			done, err := r.settleAt(ctx, it, s, rows)
 			if err != nil || done {
 				return table.Finished, err

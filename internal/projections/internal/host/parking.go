@@ -92,9 +92,12 @@ func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key
 	return err
 }
 
+// CodeRejected is the code of writes that DynamoDB refuses for good.
+const CodeRejected = "write.rejected"
+
 // WriteRejected says that DynamoDB refuses a write for good.
 func WriteRejected(reason string) *rules.ItemError {
-	return &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses the write: " + reason}
+	return &rules.ItemError{Code: CodeRejected, Reason: "DynamoDB refuses the write: " + reason}
 }
 
 // healWindow is the time in which HealsMax corrections are allowed.

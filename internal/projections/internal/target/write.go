@@ -27,7 +27,7 @@ type Write struct {
 	doing     string
 	key       change.Key
 	Condition string
-	// LooksAgain says that a refused write is not the last word, and parks nothing: its caller looks at the item first.
+	// LooksAgain says that a refused write parks nothing: the caller reads the item and decides.
 	LooksAgain bool
 
 	set, remove []string

@@ -40,16 +40,9 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 		return false, nil
 	}
 	var items []ddb.TransactWriteItem
+	going := removable(g, t, empty)
 	for _, key := range groups.Accumulators(nil, g) {
-		row, c := t.Rows[key], table.NewExpression()
-		var names []string
-		for _, per := range empty[:min(len(empty), removedPartsMax)] {
-			for _, name := range []string{audit.PartValue + per, audit.PartMembers + per} {
-				if row[name] != nil {
-					names = append(names, name)
-				}
-			}
-		}
+		row, names, c := t.Rows[key], going[key], table.NewExpression()
 		if len(names) == 0 {
 			continue
 		}
@@ -57,16 +50,49 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 		update := "REMOVE " + c.List(names) + c.Format(" ADD %n %v", "ops", table.Number(1))
 		items = append(items, h.Tables.UpdatePart(key, update, condition, c))
 	}
+	if len(items) == 0 {
+		return false, nil
+	}
 	err := h.Tables.Transact(ctx, "removing empty values of "+g.Group, []string{g.ID}, items)
-	if table.LostRace(err) || table.Refusal(err) != "" { // or the accumulators are larger than a transaction may be: the values stay
+	if table.LostRace(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// removable are the attributes that one transaction removes from each accumulator: of values that no source has. A value that stands in more
+// accumulators than a transaction may write, as large as they are, stays.
+func removable(g plan.GroupRef, t groups.Total, empty []string) map[table.Key][]string {
+	names, bytes, values := map[table.Key][]string{}, 0, 0
+	for _, per := range empty {
+		found, more := map[table.Key][]string{}, 0
+		for _, key := range groups.Accumulators(nil, g) {
+			for _, name := range []string{audit.PartValue + per, audit.PartMembers + per} {
+				if t.Rows[key][name] != nil {
+					found[key] = append(found[key], name)
+				}
+			}
+			if len(found[key]) > 0 && len(names[key]) == 0 {
+				more += attributes.ItemFromTable(t.Rows[key]).Size()
+			}
+		}
+		if bytes+more > plan.TransactBytesMax {
+			continue
+		}
+		for key, of := range found {
+			names[key] = append(names[key], of...)
+		}
+		if bytes, values = bytes+more, values+1; values == removedPartsMax {
+			break
+		}
+	}
+	return names
+}
+
 // List implements groups.Tidier: it lists an aggregate among the parked records if it has too many values, or takes it off the list. One
 // transaction does so, and checks that every accumulator has the operations that were read: if one has more, the worker that
-// counted them updates the list. Of accumulators that are larger than a transaction may be, it checks as many as it can.
+// counted them updates the list. Of accumulators that are larger than a transaction may be, it checks as many as it can; a listing that is
+// wrong then stays until the aggregate changes, or verify repairs it.
 func (f *Form) List(ctx context.Context, h *host.Host, g plan.GroupRef, t groups.Total) error {
 	crowded := f.IsCrowded(t.Amount)
 	if crowded == t.Listed || t.Err != nil {

@@ -129,7 +129,7 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 		switch {
 		case len(locator.Sources) > 0 && state.IsMarked(mark):
 			dropped, err := dropMark(ctx, w, id, mark)
-			return table.FinishedIf(dropped), err // it is looked at again if the worker of a child has raised it
+			return table.FinishedIf(dropped), err // another worker may have raised it
 		case len(locator.Sources) > 0 || !deleted:
 			return table.Finished, nil
 		}
@@ -172,12 +172,17 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	return removeLater(ctx, w, id, v, end)
 }
 
-// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task.
+// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task. That of
+// a value is there before its task: no worker need have put one.
 func (kind) MarkedAgain(ctx context.Context, w children.Run, parent plan.ItemRule) error {
 	if !parent.Rule.ByUnique {
 		return nil
 	}
-	return leaveMarked(ctx, w, parent)
+	mark, err := readMark(ctx, w, parent)
+	if err != nil || !state.IsMarked(mark) {
+		return err
+	}
+	return removeLater(ctx, w, parent, state.ParentAt(parent.Binding, mark), takeoverEnd(mark))
 }
 
 // removeLater leaves all children of a value that is marked to a task. Workers take it for held until the time is over.

@@ -78,7 +78,7 @@ func (kind) Spread(ctx context.Context, w children.Run, s *children.Spreading, r
 	parent, keys := plan.ItemRule{Binding: s.Binding, Key: s.Parent}, w.ChildKeys(s.Binding, rows)
 	mark, err := readMark(ctx, w, parent)
 	if at := state.ParentAt(s.Binding, mark); err != nil || !state.IsMarked(mark) || at == "" || at != s.Version && at != s.Since {
-		return len(rows), err // another deletion is marked, or the parent is there again: see children.WorkPiece
+		return len(rows), err // the parent is there again, or the mark was raised: by a record or a task that looks at all children
 	}
 	if s.Rule.Collection { // its pages hold what decides
 		seen := map[change.Key]change.Item{}
@@ -119,7 +119,7 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 		return 0, err
 	}
 	switch err := remove(ctx, w, parent, mark, some, seen); {
-	case errors.Is(err, errMarkMoved): // see children.WorkPiece
+	case errors.Is(err, errMarkMoved): // as in Spread
 		return len(some), nil
 	case err != nil:
 		return 0, err
@@ -128,24 +128,28 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 }
 
 // Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
-// left to the task.
+// left to the task. If another worker raises the mark meanwhile, they are deleted under the mark as it is then: that worker may crash before
+// it puts a task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
-	if parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))) {
-		return leaveMarked(ctx, w, parent)
-	}
-	seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
-	if err != nil {
-		return err
-	}
-	some = slices.DeleteFunc(slices.Clone(some), func(key change.Key) bool { return !refersTo(w, parent, key, seen[key]) })
-	err = remove(ctx, w, parent, mark, some, seen)
-	switch {
-	case !errors.Is(err, errMarkMoved):
-		return err
-	case parent.Rule.ByUnique: // the worker that raised the mark may have crashed before it put a task, and no record of it need come again
-		return leaveMarked(ctx, w, parent)
-	}
-	return nil // the record of a later deletion has raised it, and looks at all children; or the parent is there
+	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
+	return table.Contend(ctx, doing, func() (table.Round, error) {
+		switch {
+		case !state.IsMarked(mark):
+			return table.Finished, nil
+		case parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))):
+			return table.Finished, leaveMarked(ctx, w, parent)
+		}
+		seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
+		if err != nil {
+			return table.Lost, err
+		}
+		referring := slices.DeleteFunc(slices.Clone(some), func(key change.Key) bool { return !refersTo(w, parent, key, seen[key]) })
+		if err = remove(ctx, w, parent, mark, referring, seen); !errors.Is(err, errMarkMoved) {
+			return table.Finished, err
+		}
+		mark, err = readMark(ctx, w, parent)
+		return table.Lost, err
+	})
 }
 
 // remove deletes children that were seen to refer to a parent. If the parent is there, it takes the mark away instead. It returns
