@@ -380,3 +380,37 @@ func isOfMembers(in *dynamodb.QueryInput) bool {
 	}
 	return false
 }
+
+// TestAValueThatDynamoDBRefusesIsParkedAlone has a list show a value that is nested too deeply there. The other rules of the item go on.
+func TestAValueThatDynamoDBRefusesIsParkedAlone(t *testing.T) {
+	w := newWorld(t, largeLists)
+	e, read := w.seeded(), 0
+	for i := range 4 {
+		text := s("x")
+		for range 30 * (i % 2) {
+			text = change.List([]change.Value{text})
+		}
+		w.remark(fmt.Sprint(i), change.Item{"text": text, "more": s("y"), "stars": change.Number(fmt.Sprint(i)),
+			"tags": change.List([]change.Value{s("red")})})
+		read = w.drain(e, read)
+		tag := w.get(tagRed)
+		if listed, others := len(tag["best"].List()), len(tag["other"].List()); tag["comments"].Text() != fmt.Sprint(i+1) || listed != 1 ||
+			others != min(i+1, 3) {
+			t.Errorf("after %d the tag has %s comments, %d and %d are listed", i, tag["comments"].Text(), listed, others)
+		}
+	}
+	if all, err := e.Parked(w.ctx); err != nil || len(all) != 1 || all[0].Rule != "best" || all[0].Code != "write.rejected" {
+		t.Errorf("these are parked: %v, %v", all, err)
+	}
+	w.delete(tagRed) // it is made anew without what is refused
+	read = w.drain(e, read)
+	if tag := w.get(tagRed); tag["comments"].Text() != "4" || len(tag["best"].List()) > 0 || len(tag["other"].List()) != 3 {
+		t.Errorf("the tag that was deleted has %s comments, %d and %d are listed", tag["comments"].Text(), len(tag["best"].List()),
+			len(tag["other"].List()))
+	}
+	for _, id := range []string{"1", "3"} {
+		w.delete(change.Key{Partition: "POST#p", Sort: "COMMENT#" + id})
+	}
+	w.drain(e, read)
+	w.expectNoDrift()
+}

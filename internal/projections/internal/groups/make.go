@@ -166,6 +166,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 		return err
 	}
 	fresh, allowed := false, it.contested == nil // fresh: the item was read with the rows that are known
+	refused := false                             // DynamoDB did not take it
 	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
 		s := AddUpItem(it, rows)
 		for i, g := range it.parts() {
@@ -186,18 +187,25 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 				return table.Finished, err
 			}
 		}
-		if (!fresh || leftOut) && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
-			ended, _, err := to.Write(ctx, r.itemWrite(it, s))
-			if err != nil || ended == target.Written {
-				r.Counters.Rollups.Add(1)
-				return table.Finished, err
+		bring := func() (target.Outcome, error) {
+			if (!fresh || leftOut || refused) && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
+				ended, _, err := to.Write(ctx, r.itemWrite(it, s))
+				if ended != target.RaceLost || err != nil || !fresh {
+					r.Counters.Rollups.Add(1)
+					return ended, err
+				}
 			}
+			if !fresh {
+				return target.RaceLost, nil
+			}
+			return r.settleAt(ctx, it, s, rows)
 		}
-		if fresh {
-			done, err := r.settleAt(ctx, it, s, rows)
-			if err != nil || done {
-				return table.Finished, err
-			}
+		ended, err := bring()
+		if refused = ended == target.Refused; refused && fresh {
+			ended, err = r.leaveOut(ctx, it, s, err, bring)
+		}
+		if ended == target.Written || ended == target.RaceLost && err != nil {
+			return table.Finished, err
 		}
 		items, values, err := r.Tables.ReadBoth(ctx, "reading a derived item", []change.Key{it.Key}, it.Rows())
 		rows, fresh, it.known, it.seen = values, true, true, table.Image(items[it.Key])
@@ -271,25 +279,53 @@ func (r run) isRight(it *Item, s Settlement, img change.Image) bool {
 	return true
 }
 
-// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. It reports false if
-// they are not.
-func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (bool, error) {
+// leaveOut parks the rule because of which DynamoDB refuses an item: the write without it is taken. If no rule is to blame alone, it parks all.
+func (r run) leaveOut(ctx context.Context, it *Item, s Settlement, refusal error, bring func() (target.Outcome, error),
+) (target.Outcome, error) {
+	why := host.WriteRejected(table.Refusal(refusal))
+	for i, b := range it.Live {
+		if s.Totals[i].Err != nil {
+			continue
+		}
+		s.Totals[i].Err = why
+		ended, err := bring()
+		if ended == target.Written && err == nil {
+			err = r.ParkID(ctx, b.ID, it.Key, change.Position{}, why)
+		}
+		if ended != target.Refused {
+			return ended, err
+		}
+		s.Totals[i].Err = nil
+	}
+	for i, b := range it.Live {
+		if s.Totals[i].Err == nil {
+			if err := r.ParkID(ctx, b.ID, it.Key, change.Position{}, why); err != nil {
+				return target.RaceLost, err
+			}
+		}
+	}
+	return target.Written, nil
+}
+
+// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. If DynamoDB refuses
+// that, the error says why.
+func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
 	var part ddb.TransactWriteItem
 	switch {
 	case it.seen != nil && r.isLater(it):
-		return true, nil // rules that this process does not know have it: it is about to find out
+		return target.Written, nil // rules that this process does not know have it: it is about to find out
 	case s.Members <= 0 && it.seen != nil && it.Waits && plan.IsMade(it.Key, it.seen), s.Members > 0 && plan.IsMade(it.Key, it.seen):
 		w := target.On(it.Live[0], "", it.Key)
 		putAll(w, r.content(it, s))
 		w.Condition = r.asRead(it, w.Expression)
 		part = w.InTransaction(r.Tables.Reader)
 	case s.Members <= 0 && it.Waits:
-		return true, nil
+		return target.Written, nil
 	case s.Members <= 0:
 		part = r.itemGone(it)
 	case it.seen == nil && it.expired && !it.forced:
 		if waits, err := r.isPutOff(ctx, it); err != nil {
-			return false, err
+			return target.RaceLost, err
 		} else if !waits {
 			return r.noteExpiry(ctx, it, s, rows)
 		}
@@ -303,14 +339,16 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 		parts = append(parts, r.Tables.CheckPart(key, table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"]))), c))
 	}
 	err := r.Tables.Transact(ctx, "deriving "+it.Key.String(), []string{it.Live[0].ID}, parts)
-	if table.LostRace(err) {
-		return false, nil
+	switch {
+	case table.LostRace(err):
+		return target.RaceLost, nil
+	case table.Refusal(err) != "":
+		return target.Refused, err
+	case err != nil:
+		return target.RaceLost, err
 	}
-	if err == nil {
-		r.Counters.Made.Add(1)
-	}
-	most, _ := growing(it, s)
-	return true, r.ParkRefused(ctx, it.Live[most], it.Key, err)
+	r.Counters.Made.Add(1)
+	return target.Written, nil
 }
 
 // isLater reports whether the item carries the stamp of a rule that this process does not know, or of a later rules epoch.
@@ -337,7 +375,7 @@ func (r run) isPutOff(ctx context.Context, it *Item) (bool, error) {
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.
-func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (bool, error) {
+func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
 	for _, key := range it.Rows() {
 		if state.CountOf(rows[key]["ops"]) == 0 {
 			continue
@@ -345,7 +383,11 @@ func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[ta
 		c := table.NewExpression()
 		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
 		update := c.Format("SET %n = %v", state.ExpiredAt, table.Number(s.Operations))
-		return r.Tables.UpdateState(ctx, it.Live[0].ID, "noting that "+it.Key.String()+" expired", key, update, condition, c)
+		written, err := r.Tables.UpdateState(ctx, it.Live[0].ID, "noting that "+it.Key.String()+" expired", key, update, condition, c)
+		if err != nil || !written {
+			return target.RaceLost, err
+		}
+		break
 	}
-	return true, nil
+	return target.Written, nil
 }

@@ -27,7 +27,7 @@ type Write struct {
 	doing     string
 	key       change.Key
 	Condition string
-	// LooksAgain says that a refused write parks nothing: the caller reads the item and decides.
+	// LooksAgain says that a refused write parks nothing and returns the refusal: the caller reads the item and decides.
 	LooksAgain bool
 
 	set, remove []string
@@ -152,7 +152,7 @@ func (w *Writer) Write(ctx context.Context, t *Write) (ended Outcome, current ch
 	case err == nil:
 		return Written, nil, nil
 	case table.Refusal(err) != "" && t.LooksAgain:
-		return Refused, nil, nil
+		return Refused, nil, err
 	case table.Refusal(err) != "":
 		return Refused, nil, w.ParkRefused(ctx, t.Binding, t.key, err)
 	case awscall.Classify(err) != awscall.Condition:

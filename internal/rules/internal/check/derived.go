@@ -28,7 +28,7 @@ func (c *checker) derived() {
 }
 
 func (c *checker) derivedEntity(e *Entity) {
-	name, count, rows := e.Decl.Name.Text, 0, 0
+	name, count, rows, attributes := e.Decl.Name.Text, 0, 0, 0
 	for _, r := range c.out.Rules {
 		switch {
 		case r.Target != e:
@@ -42,7 +42,7 @@ func (c *checker) derivedEntity(e *Entity) {
 			c.Add(r.Decl.Target.At, "rule.derived_by_unique", "join by all variables of its key: an item that does not exist yet has no other id",
 				"a derived %s cannot be found by its %s alone", name, e.Decl.Unique.Text)
 		case r.derives():
-			count, rows = count+1, rows+r.Decl.Rows
+			count, rows, attributes = count+1, rows+r.Decl.Rows, attributes+len(r.Writes)
 		}
 		if slices.ContainsFunc(r.Writes, func(w Written) bool {
 			return r.Target == e && w.As.Text == e.Decl.ExpireAttribute.Text
@@ -63,6 +63,10 @@ func (c *checker) derivedEntity(e *Entity) {
 		c.Add(at, "entity.too_many_rows", "lower `write_shards`",
 			"the values of one %s are spread over %d rows; at most %d are allowed, since one transaction checks all of them", name, rows,
 			derivedRowsMax)
+	case attributes > derivedAttributesMax:
+		c.Add(at, "entity.too_many_attributes", "divide the attributes between two entities, or show some in a list",
+			"the rules of %s write %d attributes; at most %d can be, since DynamoDB bounds the length of an expression", name, attributes,
+			derivedAttributesMax)
 	}
 }
 

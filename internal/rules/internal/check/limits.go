@@ -9,10 +9,12 @@ const (
 )
 
 // Bounds of one derived entity: a transaction that makes or deletes one of its items checks each row that its rules'
-// values are spread over, and one condition names the stamps of all its rules.
+// values are spread over, one condition names the stamps of all its rules, and one expression of at most 4 KB their attributes (Amazon
+// DynamoDB developer guide, "Quotas").
 const (
-	derivedRulesMax = 20
-	derivedRowsMax  = 50
+	derivedRulesMax      = 20
+	derivedRowsMax       = 50
+	derivedAttributesMax = 200
 )
 
 // expireDaysMax is the longest time to live: ten years.

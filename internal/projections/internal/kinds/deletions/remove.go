@@ -133,10 +133,7 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
 	return table.Contend(ctx, doing, func() (table.Round, error) {
-		switch {
-		case !state.IsMarked(mark):
-			return table.Finished, nil
-		case parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))):
+		if parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))) {
 			return table.Finished, leaveMarked(ctx, w, parent)
 		}
 		seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
@@ -148,7 +145,7 @@ func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, ma
 			return table.Finished, err
 		}
 		mark, err = readMark(ctx, w, parent)
-		return table.Lost, err
+		return table.FinishedIf(!state.IsMarked(mark)), err
 	})
 }
 
