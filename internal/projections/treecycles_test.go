@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -162,6 +163,128 @@ func TestALongCycleEndsWhole(t *testing.T) {
 					})
 				}
 			}
+		}
+	}
+}
+
+// TestACycleWhoseItemsHaveNoRoomIsParked closes a cycle of items whose paths DynamoDB refuses after some rounds, or whose lineages it refuses
+// at once.
+func TestACycleWhoseItemsHaveNoRoomIsParked(t *testing.T) {
+	alone, _, _ := strings.Cut(strings.Replace(folderRules, ", lineage: folderIds", "", 1), "  file-place")
+	lineage, _, _ := strings.Cut(strings.Replace(folderRules, "path: name as path, ", "", 1), "  file-place")
+	long := func(id string) string { return strings.Repeat(id, 100) }
+	full := func(w *world, id, in string, free int) {
+		it := folder(id, in, long(id[:1]))
+		it["fill"] = s("")
+		it["fill"] = s(strings.Repeat("x", 400<<10-it.Size()-free))
+		w.put(it)
+	}
+	t.Run("a path alone", func(t *testing.T) {
+		w := newWorld(t, alone)
+		e := w.seeded()
+		full(w, "a", "", 1000)
+		w.put(folder("b", "a", long("b")))
+		from := w.drain(e, 0)
+		w.move("a", "b")
+		from = w.drain(e, from)
+		w.expectNoDrift()
+		w.expectFolders(e, map[string]string{"a": "tree.cycle", "b": "tree.cycle"})
+		w.move("b", "")
+		w.drain(e, from)
+		w.expectNoDrift()
+		w.expectFolders(e, map[string]string{})
+	})
+	t.Run("lineages", func(t *testing.T) {
+		w := newWorld(t, lineage)
+		e := w.seeded()
+		for _, id := range []string{"p", "q"} {
+			w.put(folder(long(id), "", id))
+			full(w, long("x"+id), long(id), 600)
+		}
+		from := w.drain(e, 0)
+		for id, in := range map[string]string{"p": "xq", "q": "xp"} {
+			w.move(long(id), long(in))
+			from = w.drain(e, from)
+		}
+		w.expectNoDrift()
+		for id, code := range w.parkedFolders(e) {
+			if code != "tree.cycle" {
+				t.Errorf("%s is parked as %s", id[:2], code)
+			}
+		}
+		if n := len(w.parkedFolders(e)); n != 4 {
+			t.Errorf("%d are parked", n)
+		}
+	})
+}
+
+// TestAFolderThatRisesWhileItIsParkedIsCleared has a worker that has written a folder as too deep sleep before it parks it. Another
+// one brings it up meanwhile, and is about to write it when the first one wakes up. The first one crashes behind that.
+func TestAFolderThatRisesWhileItIsParkedIsCleared(t *testing.T) {
+	w := newWorld(t, folderRules)
+	w.put(folder("d0", "", "n"))
+	for i := range 64 {
+		w.put(folder(fmt.Sprint("d", i+1), fmt.Sprint("d", i), "n"))
+	}
+	e := w.seeded()
+	from := w.drain(e, 0)
+	if err := e.DiscardParked(w.ctx, parkedID("paths/"+folderKey("d64").String())); err != nil {
+		t.Fatal(err)
+	}
+	w.expectFolders(e, map[string]string{})
+	slept, parked := false, false
+	crashes := func(op string, pass func() error) error {
+		if op == "TransactWriteItems" {
+			return errCrash // it has taken effect
+		}
+		return pass()
+	}
+	parker := w.engine(&faulty{Client: w.sim, around: crashes, before: func(_ string, in any) {
+		parking, is := in.(*dynamodb.TransactWriteItemsInput)
+		if !is || slept {
+			return
+		}
+		slept = true
+		riser := w.engine(&faulty{Client: w.sim, around: passAll, before: func(_ string, in any) {
+			tx, is := in.(*dynamodb.TransactWriteItemsInput)
+			if !is || parked || tx.TransactItems[0].Update == nil {
+				return
+			}
+			parked = true
+			if _, err := w.sim.TransactWriteItems(w.ctx, parking); err != nil {
+				t.Error(err)
+			}
+		}})
+		w.delete(folderKey("d0"))
+		w.drain(riser, from)
+	}})
+	if err := parker.Rederive(w.ctx, []change.Key{folderKey("d64")}); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if !parked {
+		t.Error("no worker was about to write the folder")
+	}
+	w.expectNoDrift()
+	w.expectFolders(e, map[string]string{})
+}
+
+// TestHealingOfAnUnreadableFolderIsBounded has a program put a path, again and again, on a folder whose name cannot be read.
+func TestHealingOfAnUnreadableFolderIsBounded(t *testing.T) {
+	w := newWorld(t, folderRules)
+	it := folder("a", "", "a")
+	it["name"] = change.List(nil)
+	w.put(it)
+	w.seeded()
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := w.drain(e, 0)
+	for i := range 6 {
+		w.update(folderKey("a"), change.Item{"path": s("/theirs")})
+		from = w.drain(e, from)
+		if _, there := w.get(folderKey("a"))["path"]; there != (i >= 3) {
+			t.Fatalf("after %d times the path is there: %t", i+1, there)
 		}
 	}
 }

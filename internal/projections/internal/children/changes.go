@@ -96,6 +96,10 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 			return false
 		}
 	}
+	if before.Bad != nil && after.Bad != nil { // another program may fight for what the rule takes off
+		due, overwritten := family.Overwritten(p, b, v, after)
+		contested = due && overwritten
+	}
 	f := Asked(pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index, Before: before.Parent})
 	f.Position, f.Gone = v.Record.Position, v.New == nil
 	f.WasBad = f.WasBad || before.Bad != nil || f.Bad != nil

@@ -71,10 +71,11 @@ const (
 // walk is one way up from an item.
 type walk struct {
 	plan.ItemRule
-	item change.Item
-	most int                        // items of the way
-	near map[change.Key]change.Item // items that were read already
-	wait func(change.Key) bool      // reports whether an item waits for one above it; nil: none does
+	item    change.Item
+	most    int                        // items of the way
+	near    map[change.Key]change.Item // items that were read already
+	through bool                       // it goes on where an item shows something
+	wait    func(change.Key) bool      // reports whether an item waits for one above it; nil: none does
 }
 
 // walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. It stops at an item that
@@ -84,7 +85,7 @@ func (w run) walkUp(ctx context.Context, from walk) (way []member, ends end, err
 	for at := (member{from.Key, from.item}); len(way) < from.most; {
 		l := children.LinkOf(w.Planner, from.Binding, at.key, table.Image(at.item))
 		v := viewOf(w.Planner, from.Binding, at.key, table.Image(at.item))
-		if !l.Refers || len(way) > 0 && v.known && v.depth != none || from.wait != nil && from.wait(at.key) {
+		if !l.Refers || len(way) > 0 && v.known && v.depth != none && !from.through || from.wait != nil && from.wait(at.key) {
 			return way, atShown, nil
 		}
 		way, seen[at.key] = append(way, at), true

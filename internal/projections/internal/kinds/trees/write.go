@@ -138,34 +138,52 @@ func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o
 	if was.known && was.depth == tooDeep && o.depth != tooDeep {
 		ended, err = w.surface(ctx, f, t)
 	} else {
+		t.LooksAgain = true
 		ended, _, err = to.Write(ctx, t)
 	}
-	if ended == target.Written && err == nil {
+	switch {
+	case ended == target.Refused:
+		return w.refused(ctx, to, f, o, err)
+	case ended == target.Written && err == nil:
 		w.Counters.Children.Add(1)
 		err = w.parkIfDeep(ctx, f, o)
 	}
 	return ended, err
 }
 
+// refused parks an item that has no room for what it is to show. In a cycle it shows nothing instead: what its items show would grow round
+// after round, and none of them would come to show nothing.
+func (w run) refused(ctx context.Context, to target.Sender, f *children.Filling, o outcome, refusal error) (target.Outcome, error) {
+	_, ends, err := w.walkUp(ctx, walk{ItemRule: f.ItemRule, item: f.Child, most: cycleMax, through: true})
+	switch {
+	case err != nil:
+		return target.RaceLost, err
+	case ends == atStart && o.shows():
+		return w.bring(ctx, to, f, outcome{})
+	}
+	return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, refusal)
+}
+
 // surface writes an item that is too deep no more, and clears what is parked of it in the same transaction: nothing but the item tells
-// that something is.
+// that something is. If nothing is, the transaction checks that: another worker may be about to park the item.
 func (w run) surface(ctx context.Context, f *children.Filling, t *target.Write) (target.Outcome, error) {
 	key := parkedKey(f.ItemRule)
 	rows, err := w.Tables.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {
 		return target.RaceLost, err
 	}
-	parts := []ddb.TransactWriteItem{t.InTransaction(w.Tables.Reader)}
-	if row := rows[key]; table.TextOf(row["code"]) == codeTooDeep {
-		c := table.NewExpression()
-		parts = append(parts, w.Tables.DeletePart(key, table.Whole(c.SameAs(row, "parking")), c))
+	c := table.NewExpression()
+	part, asRead := w.Tables.CheckPart, table.Whole(c.SameAs(rows[key], "parking"))
+	if table.TextOf(rows[key]["code"]) == codeTooDeep {
+		part = w.Tables.DeletePart
 	}
+	parts := []ddb.TransactWriteItem{t.InTransaction(w.Tables.Reader), part(key, asRead, c)}
 	err = w.Tables.Transact(ctx, "writing "+f.Key.String(), []string{f.ID}, parts)
 	switch {
 	case table.LostRace(err):
 		return target.RaceLost, nil
 	case table.Refusal(err) != "":
-		return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, err)
+		return target.Refused, err
 	}
 	return target.Written, err
 }
