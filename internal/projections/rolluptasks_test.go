@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,4 +130,75 @@ func (g *groupReads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItem
 		return nil, err
 	}
 	return g.Client.BatchGetItem(ctx, in, options...)
+}
+
+// TestARollUpDoesNotWaitBehindManyFanOuts puts off a roll-up while a worker works off many tasks, each of which takes some seconds.
+func TestARollUpDoesNotWaitBehindManyFanOuts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const users, notes = 40, 12
+		w := newWorld(t, strings.Replace(recentRule(), "rules:", `  User: { key: { pk: "USER#${userId}", sk: "METADATA" } }
+  Note: { key: { pk: "NOTE#${noteId}", sk: "METADATA" } }
+rules:
+  author: { copy: name as userName, from: User, to: Note, by: userId }`, 1))
+		var slow atomic.Bool
+		client := &faulty{Client: w.sim, around: func(op string, pass func() error) error {
+			if slow.Load() && (op == "UpdateItem" || op == "BatchExecuteStatement") {
+				time.Sleep(time.Second)
+			}
+			return pass()
+		}}
+		e, err := Open(w.ctx, Config{Client: client, Table: "app", Rules: loadRules(t, w.file), FanOutMax: 5})
+		if err == nil {
+			err = e.Seed(w.ctx, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := func(i int, name string) {
+			w.put(change.Item{"pk": s(fmt.Sprint("USER#", i)), "sk": s("METADATA"), "name": s(name)})
+		}
+		w.put(w.keyItem(thePost))
+		w.remark("1", change.Item{"at": s("1")})
+		for i := range users {
+			user(i, "first")
+			for n := range notes {
+				w.put(change.Item{"pk": s(fmt.Sprint("NOTE#", i, "-", n)), "sk": s("METADATA"), "userId": s(fmt.Sprint(i))})
+			}
+		}
+		read := w.drain(e, 0)
+		for i := range users {
+			user(i, "second")
+		}
+		w.drain(e, read)
+		slow.Store(true)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := e.WorkTasks(w.ctx)
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		var recent *plan.Binding
+		for _, b := range e.planner.InForce {
+			if b.Rule.Name == "recent" {
+				recent = b
+			}
+		}
+		g, c := plan.GroupRef{Binding: recent, Group: thePost.String()}, table.NewExpression()
+		put := w.engine(nil).host.Tables
+		update := state.AskRollup(c, g, time.Now())
+		if _, err := put.UpdateState(w.ctx, g.ID, "putting off", state.DueRollupKey(g), update, "", c); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		left := slices.ContainsFunc(w.under("tasks"), func(row change.Item) bool { return row["asked"].Text() != "" })
+		select {
+		case err := <-ended:
+			t.Fatalf("the tasks have ended: %v", err)
+		default:
+		}
+		if left {
+			t.Error("the roll-up waits")
+		}
+		<-ended
+	})
 }

@@ -33,6 +33,9 @@ const displayEveryMax = time.Minute
 // listedAgain: a worker works off a piece of this part of the tasks, then lists them again, as others have moved.
 const listedAgain = 4
 
+// rollupsWait is how long a worker goes on with pieces before it looks for roll-ups that are due.
+const rollupsWait = 2 * time.Second
+
 // workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was
 // found, it keeps up how many children each has looked at.
 func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) error {
@@ -200,9 +203,12 @@ func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 		}
 		e.tasksFound.Add(1)
 		free := slices.DeleteFunc(due, func(t state.Task) bool { return t.IsHeld(e.host.Now()) })
-		first, moved := turn%max(1, len(free)), 0
+		first, moved, began := turn%max(1, len(free)), 0, e.host.Now()
 		some := (len(free) + listedAgain - 1) / listedAgain
 		for i := range some {
+			if i > 0 && e.host.Now().Sub(began) >= rollupsWait {
+				break
+			}
 			t := free[(first+i)%len(free)]
 			switch err := e.registry.Under(ctx, func() error { return e.workPiece(ctx, t, all) }); {
 			case err == nil:
