@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -186,6 +187,38 @@ func TestExpiredItemStaysAwayUntilItsNextContribution(t *testing.T) {
 	w.delete(tagA) // and that was the application
 	w.drain(e, n)
 	w.expect(tagA, "posts", number("2"))
+}
+
+// TestAContributionThatIsStillToBeShownBringsAnExpiredItemBack has a worker crash between the count of a contribution that came behind the
+// expiry and its roll-up, and another one come to the expiry before the contribution comes again.
+func TestAContributionThatIsStillToBeShownBringsAnExpiredItemBack(t *testing.T) {
+	w := newWorld(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1))
+	e := w.seeded()
+	w.put(taggedPost("p1", "a", number("3")))
+	n := w.drain(e, 0)
+	w.delete(tagA)
+	w.put(taggedPost("p2", "a", number("4")))
+	records := w.records()
+	expiry, contribution := records[n:n+1], records[n+1:n+2]
+	expiry[0].Expired = true
+	crashes := w.engine(&faulty{Client: w.sim, around: func(op string, pass func() error) error {
+		if op == "UpdateItem" {
+			return errCrash
+		}
+		return pass()
+	}})
+	if _, err := crashes.Process(w.ctx, contribution); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	for _, some := range [][]change.Record{expiry, contribution} {
+		if _, err := e.Process(w.ctx, some); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.drain(e, n+2)
+	w.expect(tagA, "posts", number("2"))
+	w.expect(tagA, "likes", number("7"))
+	w.expectRight()
 }
 
 // TestDerivedItemsAreMadeByAReplayAndGoWithTheirRules has a full table, a lost item, and rules that come and go.

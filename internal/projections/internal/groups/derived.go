@@ -3,6 +3,7 @@ package groups
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -27,7 +28,11 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		}
 	}
 	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
-	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
+	if ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old); ru.Expired {
+		if st, ok := stamp.Read(rec.Old.Lookup(b.Stamp), context); ok {
+			ru.Showed = st.Version.Count()
+		}
+	}
 	ru.Deleted = rec.New == nil && !rec.Expired
 	see(ru, rec.Key, rec.New)
 	if !rec.Expired && isContested(b, context, rec.Old, rec.New) {

@@ -27,6 +27,7 @@ type Item struct {
 
 	asks      []int         // the groups that ask for it
 	expired   bool          // a record says that DynamoDB's time to live deleted it
+	showed    []int64       // the operations whose outcome it showed then, of each of its rules
 	deleted   bool          // a record says that it was deleted in another way
 	contested *plan.Binding // whose value another program overwrote; nil: none
 	forced    bool          // something may have changed: it is written without a look
@@ -118,11 +119,12 @@ func (r run) derivedItem(g plan.GroupRef, key change.Key, pl *plan.Changes) *Ite
 			it.Waits = true
 			continue
 		}
-		it.Live = append(it.Live, b)
+		it.Live, it.showed = append(it.Live, b), append(it.showed, 0)
 		ru := pl.Rollups.Of(plan.GroupRef{Binding: b, Group: g.Group})
 		if ru == nil {
 			continue
 		}
+		it.showed[len(it.showed)-1] = ru.Showed
 		it.expired, it.deleted = it.expired || ru.Expired, it.deleted || ru.Deleted
 		it.forced = it.forced || ru.Asked
 		if img, seen := ru.Seen[key]; seen {
@@ -323,13 +325,8 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 		return target.Written, nil
 	case s.Members <= 0:
 		part = r.itemGone(it)
-	case it.seen == nil && it.expired && !it.forced:
-		if waits, err := r.isPutOff(ctx, it); err != nil {
-			return target.RaceLost, err
-		} else if !waits {
-			return r.noteExpiry(ctx, it, s, rows)
-		}
-		part = r.itemWhole(it, s)
+	case it.seen == nil && it.expired && !it.forced && showedAll(it, s):
+		return r.noteExpiry(ctx, it, s, rows)
 	default:
 		part = r.itemWhole(it, s)
 	}
@@ -364,14 +361,15 @@ func (r run) isLater(it *Item) bool {
 	return false
 }
 
-// isPutOff reports whether a roll-up of the item is put off: then something has contributed since the item was written.
-func (r run) isPutOff(ctx context.Context, it *Item) (bool, error) {
-	var keys []table.Key
-	for _, g := range it.parts() {
-		keys = append(keys, state.DueRollupKey(g))
+// showedAll reports whether an item that expired showed all that has contributed: what came later, or had still to be shown, brings it back.
+// A rule that is parked shows what it did before.
+func showedAll(it *Item, s Settlement) bool {
+	for i, t := range s.Totals {
+		if t.Err == nil && it.showed[i] != t.Operations {
+			return false
+		}
 	}
-	rows, err := r.Tables.ReadState(ctx, "reading roll-ups that were put off", keys)
-	return len(rows) > 0, err
+	return true
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.
