@@ -167,8 +167,8 @@ func TestALongCycleEndsWhole(t *testing.T) {
 	}
 }
 
-// TestACycleWhoseItemsHaveNoRoomIsParked closes a cycle of items whose paths DynamoDB refuses after some rounds, or whose lineages it refuses
-// at once.
+// TestACycleWhoseItemsHaveNoRoomIsParked closes a cycle of items whose paths DynamoDB refuses after some rounds, or whose lineages it
+// refuses at once.
 func TestACycleWhoseItemsHaveNoRoomIsParked(t *testing.T) {
 	alone, _, _ := strings.Cut(strings.Replace(folderRules, ", lineage: folderIds", "", 1), "  file-place")
 	lineage, _, _ := strings.Cut(strings.Replace(folderRules, "path: name as path, ", "", 1), "  file-place")

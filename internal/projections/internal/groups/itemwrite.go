@@ -69,17 +69,17 @@ func (r run) hasRoom(it *Item, s Settlement) bool {
 
 // fit leaves out the rule that has the item grow most, one after the other, until the item has room. What such a rule shows stays as it is.
 // It reports whether it has left out any.
-func (r run) fit(it *Item, s Settlement) (any bool) {
+func (r run) fit(it *Item, s Settlement) (leftOut bool) {
 	for !r.hasRoom(it, s) {
 		most, bytes := growing(it, s)
 		if bytes <= 0 {
 			break
 		}
-		any = true
+		leftOut = true
 		s.Totals[most].Err = &rules.ItemError{Code: host.CodeRejected, Reason: fmt.Sprintf(
 			"the rule's values need %d more bytes, and the item would be larger than the %d bytes that DynamoDB takes", bytes, itemBytesMax)}
 	}
-	return any
+	return leftOut
 }
 
 // growing is the rule that has the item grow most, and by how much.

@@ -3,16 +3,10 @@ package groups
 import (
 	"cmp"
 	"context"
-	"strings"
-
-	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
-	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
-	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -160,61 +154,6 @@ func AddUpItem(it *Item, rows map[table.Key]table.Row) Settlement {
 	return s
 }
 
-// settle brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One that
-// makes or deletes it goes in a transaction which checks that the rows are as they were read: no stamp on a deleted item
-// would hold off a late worker.
-func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[table.Key]table.Row) error {
-	if err := r.tidyItem(ctx, it, &rows); err != nil {
-		return err
-	}
-	fresh, allowed := false, it.contested == nil // fresh: the item was read with the rows that are known
-	refused := false                             // DynamoDB did not take it
-	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
-		s := AddUpItem(it, rows)
-		for i, g := range it.parts() {
-			if err := r.read(ctx, g, &s.Totals[i]); err != nil {
-				return table.Finished, err
-			}
-		}
-		leftOut := fresh && r.fit(it, s)
-		if err := r.noteTotals(ctx, it, s); err != nil {
-			return table.Finished, err
-		}
-		if it.known && (fresh || !it.forced || it.seen == nil && s.Members <= 0) && r.isRight(it, s, it.seen) {
-			return table.Finished, nil
-		}
-		if !allowed {
-			var err error
-			if allowed, err = r.MayHeal(ctx, it.contested, it.Key, true); err != nil || !allowed {
-				return table.Finished, err
-			}
-		}
-		bring := func() (target.Outcome, error) {
-			if (!fresh || leftOut || refused) && s.Members > 0 && (!it.known || isWholeItem(it, it.seen)) && r.hasRoom(it, s) {
-				ended, _, err := to.Write(ctx, r.itemWrite(it, s))
-				if ended != target.RaceLost || err != nil || !fresh {
-					r.Counters.Rollups.Add(1)
-					return ended, err
-				}
-			}
-			if !fresh {
-				return target.RaceLost, nil
-			}
-			return r.settleAt(ctx, it, s, rows)
-		}
-		ended, err := bring()
-		if refused = ended == target.Refused; refused && fresh {
-			ended, err = r.leaveOut(ctx, it, s, err, bring)
-		}
-		if ended == target.Written || ended == target.RaceLost && err != nil {
-			return table.Finished, err
-		}
-		items, values, err := r.Tables.ReadBoth(ctx, "reading a derived item", []change.Key{it.Key}, it.Rows())
-		rows, fresh, it.known, it.seen = values, true, true, table.Image(items[it.Key])
-		return table.Lost, err
-	})
-}
-
 // tidyItem tidies the rows of a derived item, and reads these again. The rows of an item that expired stay as they are: it comes back with
 // one more operation.
 func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.Row) error {
@@ -279,113 +218,4 @@ func (r run) isRight(it *Item, s Settlement, img change.Image) bool {
 		}
 	}
 	return true
-}
-
-// leaveOut parks the rule because of which DynamoDB refuses an item: the write without it is taken. If no rule is to blame alone, it parks all.
-func (r run) leaveOut(ctx context.Context, it *Item, s Settlement, refusal error, bring func() (target.Outcome, error),
-) (target.Outcome, error) {
-	why := host.WriteRejected(table.Refusal(refusal))
-	for i, b := range it.Live {
-		if s.Totals[i].Err != nil {
-			continue
-		}
-		s.Totals[i].Err = why
-		ended, err := bring()
-		if ended == target.Written && err == nil {
-			err = r.ParkID(ctx, b.ID, it.Key, change.Position{}, why)
-		}
-		if ended != target.Refused {
-			return ended, err
-		}
-		s.Totals[i].Err = nil
-	}
-	for i, b := range it.Live {
-		if s.Totals[i].Err == nil {
-			if err := r.ParkID(ctx, b.ID, it.Key, change.Position{}, why); err != nil {
-				return target.RaceLost, err
-			}
-		}
-	}
-	return target.Written, nil
-}
-
-// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. If DynamoDB refuses
-// that, the error says why.
-func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
-	var part ddb.TransactWriteItem
-	switch {
-	case it.seen != nil && r.isLater(it):
-		return target.Written, nil // rules that this process does not know have it: it is about to find out
-	case s.Members <= 0 && it.seen != nil && it.Waits && plan.IsMade(it.Key, it.seen), s.Members > 0 && plan.IsMade(it.Key, it.seen):
-		w := target.On(it.Live[0], "", it.Key)
-		putAll(w, r.content(it, s))
-		w.Condition = r.asRead(it, w.Expression)
-		part = w.InTransaction(r.Tables.Reader)
-	case s.Members <= 0 && it.Waits:
-		return target.Written, nil
-	case s.Members <= 0:
-		part = r.itemGone(it)
-	case it.seen == nil && it.expired && !it.forced && showedAll(it, s):
-		return r.noteExpiry(ctx, it, s, rows)
-	default:
-		part = r.itemWhole(it, s)
-	}
-	parts := []ddb.TransactWriteItem{part}
-	for _, key := range it.Rows() {
-		c := table.NewExpression() // absent: no operation was ever counted there
-		parts = append(parts, r.Tables.CheckPart(key, table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"]))), c))
-	}
-	err := r.Tables.Transact(ctx, "deriving "+it.Key.String(), []string{it.Live[0].ID}, parts)
-	switch {
-	case table.LostRace(err):
-		return target.RaceLost, nil
-	case table.Refusal(err) != "":
-		return target.Refused, err
-	case err != nil:
-		return target.RaceLost, err
-	}
-	r.Counters.Made.Add(1)
-	return target.Written, nil
-}
-
-// isLater reports whether the item carries the stamp of a rule that this process does not know, or of a later rules epoch.
-func (r run) isLater(it *Item) bool {
-	for name, v := range it.seen.All() {
-		id, stamped := strings.CutPrefix(name, stamp.Prefix)
-		s, ok := stamp.Parse(v)
-		if stamped && ok && s.Context == stamp.Context(r.Planner.Incarnation, it.Key, "") &&
-			(r.Planner.AnyByID(id) == nil || s.Version.RulesEpoch() > r.Planner.Epoch) {
-			return true
-		}
-	}
-	return false
-}
-
-// showedAll reports whether an item that expired showed all that has contributed: what came later, or had still to be shown, brings it back.
-// A rule that is parked shows what it did before.
-func showedAll(it *Item, s Settlement) bool {
-	for i, t := range s.Totals {
-		if t.Err == nil && it.showed[i] != t.Operations {
-			return false
-		}
-	}
-	return true
-}
-
-// noteExpiry notes that the item's time to live has passed, after so many operations.
-func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
-	for _, key := range it.Rows() {
-		if state.CountOf(rows[key]["ops"]) == 0 {
-			continue
-		}
-		c := table.NewExpression()
-		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
-		update := c.Format("SET %n = %v", state.ExpiredAt, table.Number(s.Operations))
-		written, err := r.Tables.UpdateState(ctx, it.Live[0].ID, "noting that "+it.Key.String()+" expired", key, update, condition, c)
-		if err != nil || !written {
-			return target.RaceLost, err
-		}
-		break
-	}
-	return target.Written, nil
 }

@@ -60,8 +60,8 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 	return err == nil, err
 }
 
-// removable are the attributes that one transaction removes from each accumulator: of values that no source has. A value that stands in more
-// accumulators than a transaction may write, as large as they are, stays.
+// removable are the attributes that one transaction removes from each accumulator: of values that no source has. A value stays if the
+// accumulators in which it stands are larger than a transaction may be.
 func removable(g plan.GroupRef, t groups.Total, empty []string) map[table.Key][]string {
 	names, bytes, values := map[table.Key][]string{}, 0, 0
 	for _, per := range empty {

@@ -172,8 +172,8 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	return removeLater(ctx, w, id, v, end)
 }
 
-// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task. That of
-// a value is there before its task: no worker need have put one.
+// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task. That
+// of a value is there before its task: its worker may have crashed before it put one.
 func (kind) MarkedAgain(ctx context.Context, w children.Run, parent plan.ItemRule) error {
 	if !parent.Rule.ByUnique {
 		return nil

@@ -128,8 +128,8 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 }
 
 // Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
-// left to the task. If another worker raises the mark meanwhile, they are deleted under the mark as it is then: that worker may crash before
-// it puts a task.
+// left to the task. If another worker raises the mark meanwhile, they are deleted under the mark as it is then: that worker may crash
+// before it puts a task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
 	return table.Contend(ctx, doing, func() (table.Round, error) {

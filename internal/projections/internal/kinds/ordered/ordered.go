@@ -242,8 +242,11 @@ func (f *Form) Says() []rules.Said {
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 6, Text: "2 + 2 + 2 WU per change, 2 WU more if the order changes"}
-	if f.rule.JoinsByElement() {
-		c = rules.Cost{WriteUnits: 6, Text: "2 WU per change and 2 + 2 WU per element that changes"}
+	switch {
+	case f.rule.JoinsByElement():
+		c.Text = "2 WU per change and 2 + 2 WU per element that changes"
+	case f.rule.Each.Given():
+		c.Text = "2 + 2 WU per change and 2 WU per element that changes"
 	}
 	c.Text += " + roll-up once per batch and target"
 	if f.rule.Derives() {

@@ -1,0 +1,206 @@
+package groups
+
+import (
+	"context"
+	"strings"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
+	"github.com/dynamill/dynamill/internal/projections/internal/state"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
+)
+
+// settling is the work on one item, round by round.
+type settling struct {
+	run
+	to      target.Sender
+	it      *Item
+	rows    map[table.Key]table.Row
+	fresh   bool // the item was read with the rows
+	refused bool // DynamoDB refused what was written before the item was read
+	allowed bool // the correction of another program's write is within its bound
+}
+
+// settle brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One that
+// makes or deletes it goes in a transaction which checks that the rows are as they were read: no stamp on a deleted item
+// would hold off a late worker.
+func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[table.Key]table.Row) error {
+	if err := r.tidyItem(ctx, it, &rows); err != nil {
+		return err
+	}
+	w := &settling{run: r, to: to, it: it, rows: rows, allowed: it.contested == nil}
+	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
+		ended, err := w.round(ctx)
+		if ended == target.Written || err != nil {
+			return table.Finished, err
+		}
+		items, values, err := r.Tables.ReadBoth(ctx, "reading a derived item", []change.Key{it.Key}, it.Rows())
+		w.rows, w.fresh, it.known, it.seen = values, true, true, table.Image(items[it.Key])
+		return table.Lost, err
+	})
+}
+
+// round brings the item to what the rows say, as far as it is known. It returns RaceLost if the item is to be read for that.
+func (w *settling) round(ctx context.Context) (target.Outcome, error) {
+	it, s := w.it, AddUpItem(w.it, w.rows)
+	for i, g := range it.parts() {
+		if err := w.read(ctx, g, &s.Totals[i]); err != nil {
+			return target.RaceLost, err
+		}
+	}
+	leftOut := w.fresh && w.fit(it, s)
+	if err := w.noteTotals(ctx, it, s); err != nil {
+		return target.RaceLost, err
+	}
+	if it.known && (w.fresh || !it.forced || it.seen == nil && s.Members <= 0) && w.isRight(it, s, it.seen) {
+		return target.Written, nil
+	}
+	if !w.allowed {
+		var err error
+		if w.allowed, err = w.MayHeal(ctx, it.contested, it.Key, true); err != nil || !w.allowed {
+			return target.Written, err
+		}
+	}
+	bring := func() (target.Outcome, error) { return w.bring(ctx, s, leftOut) }
+	ended, err := bring()
+	switch {
+	case ended == target.Refused && w.fresh:
+		return w.leaveOut(ctx, it, s, err, bring)
+	case ended == target.Refused:
+		w.refused = true
+		return target.RaceLost, nil
+	}
+	return ended, err
+}
+
+// bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
+func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (target.Outcome, error) {
+	stays := s.Members > 0 && (!w.it.known || isWholeItem(w.it, w.it.seen)) && w.hasRoom(w.it, s)
+	if stays && (!w.fresh || leftOut || w.refused) {
+		ended, _, err := w.to.Write(ctx, w.itemWrite(w.it, s))
+		if ended != target.RaceLost || err != nil {
+			w.Counters.Rollups.Add(1)
+			return ended, err
+		}
+	}
+	if !w.fresh {
+		return target.RaceLost, nil
+	}
+	return w.settleAt(ctx, w.it, s, w.rows)
+}
+
+// leaveOut parks the rule because of which DynamoDB refuses an item: it takes the write without that rule. If no rule is to blame alone,
+// all are parked.
+func (r run) leaveOut(ctx context.Context, it *Item, s Settlement, refusal error, bring func() (target.Outcome, error),
+) (target.Outcome, error) {
+	why := host.WriteRejected(table.Refusal(refusal))
+	for i, b := range it.Live {
+		if s.Totals[i].Err != nil {
+			continue
+		}
+		s.Totals[i].Err = why
+		ended, err := bring()
+		if ended == target.Written && err == nil {
+			err = r.ParkID(ctx, b.ID, it.Key, change.Position{}, why)
+		}
+		if ended != target.Refused {
+			return ended, err
+		}
+		s.Totals[i].Err = nil
+	}
+	for i, b := range it.Live {
+		if s.Totals[i].Err == nil {
+			if err := r.ParkID(ctx, b.ID, it.Key, change.Position{}, why); err != nil {
+				return target.RaceLost, err
+			}
+		}
+	}
+	return target.Written, nil
+}
+
+// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. If DynamoDB refuses
+// that, the error says why.
+func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
+	var part ddb.TransactWriteItem
+	switch {
+	case it.seen != nil && r.isLater(it):
+		return target.Written, nil // rules that this process does not know have it: it is about to find out
+	case s.Members <= 0 && it.seen != nil && it.Waits && plan.IsMade(it.Key, it.seen), s.Members > 0 && plan.IsMade(it.Key, it.seen):
+		w := target.On(it.Live[0], "", it.Key)
+		putAll(w, r.content(it, s))
+		w.Condition = r.asRead(it, w.Expression)
+		part = w.InTransaction(r.Tables.Reader)
+	case s.Members <= 0 && it.Waits:
+		return target.Written, nil
+	case s.Members <= 0:
+		part = r.itemGone(it)
+	case it.seen == nil && it.expired && !it.forced && showedAll(it, s):
+		return r.noteExpiry(ctx, it, s, rows)
+	default:
+		part = r.itemWhole(it, s)
+	}
+	parts := []ddb.TransactWriteItem{part}
+	for _, key := range it.Rows() {
+		c := table.NewExpression() // absent: no operation was ever counted there
+		parts = append(parts, r.Tables.CheckPart(key, table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"]))), c))
+	}
+	err := r.Tables.Transact(ctx, "deriving "+it.Key.String(), []string{it.Live[0].ID}, parts)
+	switch {
+	case table.LostRace(err):
+		return target.RaceLost, nil
+	case table.Refusal(err) != "":
+		return target.Refused, err
+	case err != nil:
+		return target.RaceLost, err
+	}
+	r.Counters.Made.Add(1)
+	return target.Written, nil
+}
+
+// isLater reports whether the item carries the stamp of a rule that this process does not know, or of a later rules epoch.
+func (r run) isLater(it *Item) bool {
+	for name, v := range it.seen.All() {
+		id, stamped := strings.CutPrefix(name, stamp.Prefix)
+		s, ok := stamp.Parse(v)
+		if stamped && ok && s.Context == stamp.Context(r.Planner.Incarnation, it.Key, "") &&
+			(r.Planner.AnyByID(id) == nil || s.Version.RulesEpoch() > r.Planner.Epoch) {
+			return true
+		}
+	}
+	return false
+}
+
+// showedAll reports whether an item that expired showed all that has contributed: what came later, or had still to be shown, brings it
+// back. A rule that is parked shows what it did before.
+func showedAll(it *Item, s Settlement) bool {
+	for i, t := range s.Totals {
+		if t.Err == nil && it.showed[i] != t.Operations {
+			return false
+		}
+	}
+	return true
+}
+
+// noteExpiry notes that the item's time to live has passed, after so many operations.
+func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
+	for _, key := range it.Rows() {
+		if state.CountOf(rows[key]["ops"]) == 0 {
+			continue
+		}
+		c := table.NewExpression()
+		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
+		update := c.Format("SET %n = %v", state.ExpiredAt, table.Number(s.Operations))
+		written, err := r.Tables.UpdateState(ctx, it.Live[0].ID, "noting that "+it.Key.String()+" expired", key, update, condition, c)
+		if err != nil || !written {
+			return target.RaceLost, err
+		}
+		break
+	}
+	return target.Written, nil
+}
