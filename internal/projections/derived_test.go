@@ -2,6 +2,7 @@ package projections
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -218,6 +219,49 @@ func TestAContributionThatIsStillToBeShownBringsAnExpiredItemBack(t *testing.T) 
 	w.drain(e, n+2)
 	w.expect(tagA, "posts", number("2"))
 	w.expect(tagA, "likes", number("7"))
+	w.expectRight()
+}
+
+// TestAnExpiredItemStaysAwayWithManyEmptyValues has an item expire whose accumulator has more values without a source than one transaction
+// removes.
+func TestAnExpiredItemStaysAwayWithManyEmptyValues(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: "METADATA" }, derived: true, expire: 90d, expire_attribute: until }
+rules:
+  kinds: { count: Post, each: tags as tag, as: Tag.kinds, per: kind }
+`)
+	e := w.seeded()
+	post := func(i int) change.Item {
+		return change.Item{"pk": s(fmt.Sprint("POST#", i)), "sk": s("METADATA"), "kind": s(fmt.Sprint(i)),
+			"tags": change.List([]change.Value{s("a")})}
+	}
+	for i := range 71 {
+		w.put(post(i))
+	}
+	n := w.drain(e, 0)
+	for i := range 70 {
+		w.delete(change.Key{Partition: fmt.Sprint("POST#", i), Sort: "METADATA"})
+	}
+	n = w.drain(e, n)
+	if got := len(w.get(tagA)["kinds"].Map()); got != 1 {
+		t.Fatalf("%d kinds are shown", got)
+	}
+	w.delete(tagA)
+	records := w.records()
+	records[len(records)-1].Expired = true
+	n = w.drain(e, n)
+	if w.get(tagA) != nil {
+		t.Error("the item is back")
+	}
+	w.put(post(100))
+	w.drain(e, n)
+	if got := len(w.get(tagA)["kinds"].Map()); got != 2 {
+		t.Errorf("behind another post, %d kinds are shown", got)
+	}
 	w.expectRight()
 }
 

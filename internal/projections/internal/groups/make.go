@@ -154,13 +154,13 @@ func AddUpItem(it *Item, rows map[table.Key]table.Row) Settlement {
 	return s
 }
 
-// tidyItem tidies the rows of a derived item, and reads these again. The rows of an item that expired stay as they are: it comes back with
-// one more operation.
+// tidyItem tidies the rows of a derived item, and reads these again. The rows of an item that expired, or has just expired, stay as they
+// are: it would come back with one more operation.
 func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.Row) error {
 	s, again := AddUpItem(it, *rows), false
 	for i, g := range it.parts() {
 		tidier, ok := g.Rule.Form.(Tidier)
-		if !ok || s.Expired {
+		if !ok || s.Expired || it.expired && !it.forced {
 			continue
 		}
 		changed, err := tidier.Tidy(ctx, r.Host, g, s.Totals[i])

@@ -23,7 +23,8 @@ type settling struct {
 	it      *Item
 	rows    map[table.Key]table.Row
 	fresh   bool // the item was read with the rows
-	refused bool // DynamoDB refused what was written before the item was read
+	refused bool // DynamoDB has refused a write
+	suspect int  // the rule that leaveOut tries first
 	allowed bool // the correction of another program's write is within its bound
 }
 
@@ -69,14 +70,13 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	}
 	bring := func() (target.Outcome, error) { return w.bring(ctx, s, leftOut) }
 	ended, err := bring()
-	switch {
-	case ended == target.Refused && w.fresh:
-		return w.leaveOut(ctx, it, s, err, bring)
-	case ended == target.Refused:
-		w.refused = true
+	if ended != target.Refused {
+		return ended, err
+	}
+	if w.refused = true; !w.fresh {
 		return target.RaceLost, nil
 	}
-	return ended, err
+	return w.leaveOut(ctx, s, err, bring)
 }
 
 // bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
@@ -96,27 +96,28 @@ func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (targe
 }
 
 // leaveOut parks the rule because of which DynamoDB refuses an item: it takes the write without that rule. If no rule is to blame alone,
-// all are parked.
-func (r run) leaveOut(ctx context.Context, it *Item, s Settlement, refusal error, bring func() (target.Outcome, error),
+// all are parked. After a lost race it goes on with the same rule.
+func (w *settling) leaveOut(ctx context.Context, s Settlement, refusal error, bring func() (target.Outcome, error),
 ) (target.Outcome, error) {
-	why := host.WriteRejected(table.Refusal(refusal))
-	for i, b := range it.Live {
-		if s.Totals[i].Err != nil {
-			continue
-		}
-		s.Totals[i].Err = why
-		ended, err := bring()
-		if ended == target.Written && err == nil {
-			err = r.ParkID(ctx, b.ID, it.Key, change.Position{}, why)
-		}
-		if ended != target.Refused {
-			return ended, err
-		}
-		s.Totals[i].Err = nil
-	}
-	for i, b := range it.Live {
+	why, live := host.WriteRejected(table.Refusal(refusal)), w.it.Live
+	for range live {
+		i := w.suspect % len(live)
 		if s.Totals[i].Err == nil {
-			if err := r.ParkID(ctx, b.ID, it.Key, change.Position{}, why); err != nil {
+			s.Totals[i].Err = why
+			ended, err := bring()
+			if ended == target.Written && err == nil {
+				err = w.ParkID(ctx, live[i].ID, w.it.Key, change.Position{}, why)
+			}
+			if ended != target.Refused {
+				return ended, err
+			}
+			s.Totals[i].Err = nil
+		}
+		w.suspect++
+	}
+	for i, b := range live {
+		if s.Totals[i].Err == nil {
+			if err := w.ParkID(ctx, b.ID, w.it.Key, change.Position{}, why); err != nil {
 				return target.RaceLost, err
 			}
 		}

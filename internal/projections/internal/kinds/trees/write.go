@@ -159,7 +159,9 @@ func (w run) refused(ctx context.Context, to target.Sender, f *children.Filling,
 	case err != nil:
 		return target.RaceLost, err
 	case ends == atStart && o.shows():
-		return w.bring(ctx, to, f, outcome{})
+		counted := *f
+		counted.Contested = false
+		return w.bring(ctx, to, &counted, outcome{})
 	}
 	return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, refusal)
 }
