@@ -283,7 +283,7 @@ func TestExactCapacityOfCounting(t *testing.T) {
 }
 
 // TestDeletionCosts has 100 comments deleted with their user, in two transactions. Each pays for two writes, and for its reference if there
-// is one. On top come two checks in both transactions, that the user is absent and marked, and the mark.
+// is one. Each transaction also pays for two checks: the user is absent, and its mark is there. The mark is paid once.
 func TestDeletionCosts(t *testing.T) {
 	t.Parallel()
 	const children, once = 100, 2*(2+2) + 1

@@ -33,7 +33,7 @@ const displayEveryMax = time.Minute
 // listedAgain: a worker works off a piece of this part of the tasks, then lists them again, as others have moved.
 const listedAgain = 4
 
-// rollupsWait is how long a worker goes on with pieces before it looks for roll-ups that are due.
+// rollupsWait is how long a worker works off pieces before it looks again for roll-ups that are due.
 const rollupsWait = 2 * time.Second
 
 // workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was

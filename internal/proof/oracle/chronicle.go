@@ -113,7 +113,7 @@ func (r chronicled) living(parent string, items map[change.Key]change.Item) (cha
 
 // MayDelete says why a worker must not have deleted an item that it did not make; "" if it may. items are what is in the table then. Of a
 // parent that is known by a unique value, known reports whether the state table knew by then that an item has it. marked reports whether
-// the state table said then that a parent was deleted: it does not any more once a worker has seen that the parent was made again.
+// the state table held a mark of the parent's deletion then. A worker removes the mark once it sees that the parent was made again.
 func (c *Chronicle) MayDelete(key change.Key, item change.Item, items map[change.Key]change.Item,
 	known func(r *rules.Rule, value string, holder change.Key) bool, marked func(r *rules.Rule, parent string) bool) string {
 	why := "no rule asks for it"

@@ -96,7 +96,7 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 			return false
 		}
 	}
-	if before.Bad != nil && after.Bad != nil { // another program may fight for what the rule takes off
+	if before.Bad != nil && after.Bad != nil { // the rule takes its attributes off; another program may put them back
 		due, overwritten := family.Overwritten(p, b, v, after)
 		contested = due && overwritten
 	}

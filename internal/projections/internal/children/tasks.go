@@ -86,7 +86,8 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	return w.endFanOut(ctx, t, parent)
 }
 
-// isEarlier reports whether the parent's row is at another version than the task: mostly, a later fan-out has begun.
+// isEarlier reports whether the task is out of date: the parent's row has another version, normally that of a later fan-out. Copies that
+// find parents by a unique value have no such version.
 func (w Run) isEarlier(ctx context.Context, t state.Task) (bool, error) {
 	at, err := w.parentAt(ctx, t.Parent)
 	return at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)), err

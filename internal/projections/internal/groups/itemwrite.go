@@ -82,7 +82,7 @@ func (r run) fit(it *Item, s Settlement) (leftOut bool) {
 	return leftOut
 }
 
-// growing is the rule that has the item grow most, and by how much.
+// growing returns the index in Live of the rule whose values grow the item most, and by how many bytes; 0 bytes: none.
 func growing(it *Item, s Settlement) (most, bytes int) {
 	for i, b := range it.Live {
 		if s.Totals[i].Err != nil {

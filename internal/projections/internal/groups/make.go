@@ -21,7 +21,7 @@ type Item struct {
 
 	asks      []int         // the groups that ask for it
 	expired   bool          // a record says that DynamoDB's time to live deleted it
-	showed    []int64       // the operations whose outcome it showed then, of each of its rules
+	showed    []int64       // by index of Live: the count of operations that the expired item showed
 	deleted   bool          // a record says that it was deleted in another way
 	contested *plan.Binding // whose value another program overwrote; nil: none
 	forced    bool          // something may have changed: it is written without a look

@@ -52,8 +52,8 @@ func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pl
 	return true
 }
 
-// isContested reports whether a record that touched what a rule displays is a program's that overwrote it. Two workers that read several
-// rows, one after the other, may display two values under one version.
+// isContested reports whether a record shows that another program overwrote what a rule displays. Two workers' displays under one version
+// do not count: each may have read several rows at different times.
 func isContested(b *plan.Binding, context string, old, new change.Image) bool {
 	return plan.Stamped(b, context, old) && (new == nil || !plan.Tied(b, context, old, new))
 }

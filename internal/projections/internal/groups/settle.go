@@ -47,7 +47,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 	})
 }
 
-// round brings the item to what the rows say, as far as it is known. It returns RaceLost if the item is to be read for that.
+// round brings the item to what the rows say, as far as it is known. It returns RaceLost if the caller must read item and rows again.
 func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	it, s := w.it, AddUpItem(w.it, w.rows)
 	for i, g := range it.parts() {
@@ -177,8 +177,8 @@ func (r run) isLater(it *Item) bool {
 	return false
 }
 
-// showedAll reports whether an item that expired showed all that has contributed: what came later, or had still to be shown, brings it
-// back. A rule that is parked shows what it did before.
+// showedAll reports whether an expired item showed every operation. If it did not, it comes back. A parked rule does not count: it shows
+// what it showed before.
 func showedAll(it *Item, s Settlement) bool {
 	for i, t := range s.Totals {
 		if t.Err == nil && it.showed[i] != t.Operations {

@@ -65,7 +65,7 @@ func (c *checker) derivedEntity(e *Entity) {
 			derivedRowsMax)
 	case attributes > derivedAttributesMax:
 		c.Add(at, "entity.too_many_attributes", "divide the attributes between two entities, or show some in a list",
-			"the rules of %s write %d attributes; at most %d can be, since DynamoDB bounds the length of an expression", name, attributes,
+			"the rules of %s write %d attributes; at most %d are allowed, since DynamoDB limits an expression to 4 KB", name, attributes,
 			derivedAttributesMax)
 	}
 }

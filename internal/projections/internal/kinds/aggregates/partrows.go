@@ -60,8 +60,8 @@ func (f *Form) Tidy(ctx context.Context, h *host.Host, g plan.GroupRef, t groups
 	return err == nil, err
 }
 
-// removable are the attributes that one transaction removes from each accumulator: of values that no source has. A value stays if the
-// accumulators in which it stands are larger than a transaction may be.
+// removable returns, for each accumulator, the attributes of empty values that one transaction can remove. It skips a value if its
+// accumulators do not fit into the transaction.
 func removable(g plan.GroupRef, t groups.Total, empty []string) map[table.Key][]string {
 	names, bytes, values := map[table.Key][]string{}, 0, 0
 	for _, per := range empty {

@@ -59,8 +59,8 @@ func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ve
 	return err
 }
 
-// skipMark leaves the row of a parent as clearMark does, where no worker may have put the mark. A late record of the deletion itself may be
-// all that tells its version: the row's is later than that.
+// skipMark raises a parent's row without a mark, even if no worker has put one. v must be above the deletion's own version, because the
+// only position known may be that of the deletion.
 func skipMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v, %n = %v REMOVE %n", "a", table.Text(string(v)), "ttl",
@@ -172,8 +172,8 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	return removeLater(ctx, w, id, v, end)
 }
 
-// MarkedAgain implements children.Marking. A mark that has the version of a record is put again by that record alone, with its task. That
-// of a value is there before its task: its worker may have crashed before it put one.
+// MarkedAgain implements children.Marking. A mark with the version of a record needs nothing: that record puts the mark and the task again.
+// The mark of a unique value is put before its task, and the worker may have crashed between the two. So MarkedAgain puts the task.
 func (kind) MarkedAgain(ctx context.Context, w children.Run, parent plan.ItemRule) error {
 	if !parent.Rule.ByUnique {
 		return nil

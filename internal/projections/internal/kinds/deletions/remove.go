@@ -52,7 +52,8 @@ func absent(rd *table.Reader, parent plan.ItemRule) ddb.TransactWriteItem {
 	return t.InTransaction(rd)
 }
 
-// marked checks in a transaction that the mark of a parent is as it was read. A mark that was taken away rises, even if it is put again.
+// marked checks in a transaction that the mark of a parent is as it was read. The row's version rises whenever a mark is taken away or put
+// by another record, so a mark that was put again differs.
 func marked(rd *table.Reader, parent plan.ItemRule, mark table.Row) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	return rd.CheckPart(state.ParentKey(parent.Binding, parent.Key), table.Whole(c.SameAs(mark, "a", "changes", "deleted")), c)
@@ -127,9 +128,9 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 	return 0, nil
 }
 
-// Remove implements children.Marking. Where an item may have the parent's value of which the locator does not tell yet, the children are
-// left to the task. If another worker raises the mark meanwhile, they are deleted under the mark as it is then: that worker may crash
-// before it puts a task.
+// Remove implements children.Marking. If an item may have the parent's value and the locator does not list it yet, Remove leaves the
+// children to the task. If another worker raises the mark meanwhile, Remove reads the mark again and goes on: that worker may crash before
+// it puts a task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
 	return table.Contend(ctx, doing, func() (table.Round, error) {

@@ -42,7 +42,7 @@ const (
 	cycleMax, cycleBytesMax = 200, 64 << 10
 	// cycleShare is how many of them one transaction parks: of its 100 parts it takes two for each.
 	cycleShare = 49
-	// shareBeside is what one transaction checks beside: an item of at most 400 KB (Amazon DynamoDB developer guide, "Quotas").
+	// shareBeside is the largest item that such a transaction checks beside its share: 400 KB (Amazon DynamoDB developer guide, "Quotas").
 	shareBeside = 400 << 10
 	// cycleNamed is how many of them a parked item's reason names.
 	cycleNamed = 49
@@ -78,8 +78,8 @@ type walk struct {
 	wait    func(change.Key) bool      // reports whether an item waits for one above it; nil: none does
 }
 
-// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. It stops at an item that
-// shows something: if that is in the cycle, a worker is about to take it off, and looks again.
+// walkUp walks from an item to its parent, and on, until it comes to the item again: then it returns the cycle. Unless it goes through, it
+// stops at an item that shows something: if that item is in the cycle, the worker that takes its values off walks up again.
 func (w run) walkUp(ctx context.Context, from walk) (way []member, ends end, err error) {
 	seen := map[change.Key]bool{}
 	for at := (member{from.Key, from.item}); len(way) < from.most; {
@@ -250,7 +250,7 @@ func (w run) parkCycle(ctx context.Context, b *plan.Binding, cycle []member, ane
 	return table.Finished, nil
 }
 
-// shares are those parts of a cycle that one transaction after the other takes.
+// shares divides rows or items of a cycle into parts, each small enough for one transaction.
 func shares[T any](all []T, bytes func(T) int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		begin, sum := 0, 0

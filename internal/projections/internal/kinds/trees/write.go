@@ -151,8 +151,8 @@ func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o
 	return ended, err
 }
 
-// refused parks an item that has no room for what it is to show. In a cycle it shows nothing instead: what its items show would grow round
-// after round, and none of them would come to show nothing.
+// refused parks an item whose write DynamoDB refuses. In a cycle, it makes the item show nothing instead: otherwise paths would grow until
+// DynamoDB refuses them, and no item would come to show nothing.
 func (w run) refused(ctx context.Context, to target.Sender, f *children.Filling, o outcome, refusal error) (target.Outcome, error) {
 	_, ends, err := w.walkUp(ctx, walk{ItemRule: f.ItemRule, item: f.Child, most: cycleMax, through: true})
 	switch {
@@ -160,7 +160,7 @@ func (w run) refused(ctx context.Context, to target.Sender, f *children.Filling,
 		return target.RaceLost, err
 	case ends == atStart && o.shows():
 		counted := *f
-		counted.Contested = false
+		counted.Contested = false // this correction was counted already
 		return w.bring(ctx, to, &counted, outcome{})
 	}
 	return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, refusal)
