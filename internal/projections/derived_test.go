@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -220,6 +221,37 @@ func TestAContributionThatIsStillToBeShownBringsAnExpiredItemBack(t *testing.T) 
 	w.expect(tagA, "posts", number("2"))
 	w.expect(tagA, "likes", number("7"))
 	w.expectRight()
+}
+
+// TestADeletionTellsNothingOfAnItemThatCameBack has a worker apply, once more, the deletion of a derived item together with the end of its
+// last source. The item was made again in between, and the record of that cannot be read.
+func TestADeletionTellsNothingOfAnItemThatCameBack(t *testing.T) {
+	w := newWorld(t, tagRules)
+	e := w.seeded()
+	w.put(taggedPost("p1", "a", number("3")))
+	n := w.drain(e, 0)
+	w.delete(tagA)
+	deletion := w.records()[len(w.records())-1:]
+	from := len(w.records())
+	w.drain(e, n)
+	insertion := slices.IndexFunc(w.records()[from:], func(r change.Record) bool { return r.Key == tagA && r.Old == nil })
+	if insertion < 0 {
+		t.Fatal("the item was not made again")
+	}
+	unreadable := slices.Clone(w.records()[from+insertion : from+insertion+1])
+	unreadable[0].Old, unreadable[0].New = nil, nil
+	at := len(w.records())
+	w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"})
+	last := w.records()[at : at+1]
+	if err := e.RederiveRecords(w.ctx, unreadable); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Process(w.ctx, slices.Concat(deletion, last)); err != nil {
+		t.Fatal(err)
+	}
+	if it := w.get(tagA); it != nil {
+		t.Errorf("without a source there is %v", it)
+	}
 }
 
 // TestAnExpiredItemStaysAwayWithManyEmptyValues has an item expire whose accumulator has more values without a source than one transaction

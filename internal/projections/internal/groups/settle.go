@@ -59,7 +59,7 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	if err := w.noteTotals(ctx, it, s); err != nil {
 		return target.RaceLost, err
 	}
-	if it.known && (w.fresh || !it.forced || it.seen == nil && s.Members <= 0) && w.isRight(it, s, it.seen) {
+	if it.known && (w.fresh || !it.forced) && w.isRight(it, s, it.seen) {
 		return target.Written, nil
 	}
 	if !w.allowed {
