@@ -109,6 +109,31 @@ rules:
 	}
 }
 
+// TestAnItemWithoutAUniqueValueIsCorrectedOnceARecord has another program write a count on an item that displays none.
+func TestAnItemWithoutAUniqueValueIsCorrectedOnceARecord(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "USER#${user}", sk: "POST#${at}" }, unique: postId }
+  Like: { key: { pk: "LIKE#${user}", sk: "POST#${postId}" } }
+rules:
+  likes: { count: Like, as: Post.likes, by: postId }
+`)
+	e := w.seeded()
+	post := change.Key{Partition: "USER#1", Sort: "POST#1"}
+	w.put(change.Item{"pk": s(post.Partition), "sk": s(post.Sort)})
+	from := w.drain(e, 0)
+	for i := range 3 {
+		w.update(post, change.Item{"likes": change.Number("99")})
+		from = w.drain(e, from)
+		w.expect(post, "likes", change.Value{})
+		if heals := e.Stats().Heals; heals != int64(i+1) {
+			t.Errorf("%d corrections after %d records", heals, i+1)
+		}
+	}
+}
+
 // TestAMoveLargerThanATransactionGoesInSteps mirrors an item of 390 KB 24 times.
 func TestAMoveLargerThanATransactionGoesInSteps(t *testing.T) {
 	var b strings.Builder

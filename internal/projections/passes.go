@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
@@ -137,7 +137,7 @@ func (p pass) show(ctx context.Context, keys []change.Key) (*plan.Changes, error
 		m := p.planner.MatchOf(key, table.Image(items[key]))
 		for _, rule := range shown {
 			if concerns(rule, key) {
-				host.GathererOf(rule).Display(pl, p.planner.Of(rule), key, &m, table.Image(items[key]))
+				groups.Display(pl, p.planner.Of(rule), key, &m, table.Image(items[key]))
 			}
 		}
 	}

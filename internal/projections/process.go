@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -96,25 +97,25 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
-		groups := groupsOf(family, pl)
+		refs := groupsOf(family, pl)
 		if w.Defers {
-			left, failed := w.PutOff(ctx, groups, pl)
+			left, failed := w.PutOff(ctx, refs, pl)
 			for g, err := range failed {
 				w.Failed(pl.Rollups.Of(g).First, err)
 				for _, mv := range pl.Rollups.Of(g).Marks {
 					keptMarks[mv] = true
 				}
 			}
-			groups = left
+			refs = left
 		}
-		for i, err := range family.RollUp(ctx, w.Run, groups, pl) {
+		for i, err := range family.RollUp(ctx, w.Run, refs, pl) {
 			if err == nil {
-				if pl.Rollups.Of(groups[i]).OnlyShows() {
-					w.NoteRolledUp(groups[i], w.Defers)
+				if pl.Rollups.Of(refs[i]).OnlyShows() {
+					w.NoteRolledUp(refs[i], w.Defers)
 				}
 				continue
 			}
-			ru, waits := pl.Rollups.Of(groups[i]), errors.Is(err, host.ErrNotLive)
+			ru, waits := pl.Rollups.Of(refs[i]), errors.Is(err, host.ErrNotLive)
 			if !waits {
 				w.Failed(ru.First, err)
 			}
@@ -127,18 +128,16 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	w.clearMarks(ctx, pl, keptMarks)
-	for _, gatherer := range host.Having[host.Gatherer](Kinds) {
-		gatherer.Finish(ctx, w.Run, pl)
-	}
+	groups.Finish(ctx, w.Run, pl)
 }
 
 // groupsOf are the groups of a family's rules that are to be rolled up.
 func groupsOf(family host.Grouper, pl *plan.Changes) []plan.GroupRef {
-	groups := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool { return !host.SameFamily(g.Rule.Kind, family) })
-	slices.SortFunc(groups, func(a, b plan.GroupRef) int {
+	refs := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool { return !host.SameFamily(g.Rule.Kind, family) })
+	slices.SortFunc(refs, func(a, b plan.GroupRef) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
 	})
-	return groups
+	return refs
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.

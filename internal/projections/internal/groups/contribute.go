@@ -14,14 +14,14 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Consolidate implements host.Gatherer: it moves the whole sum of an aggregate, or of one value of `per`, into the accumulator of
+// Consolidate moves the whole sum of an aggregate, or of one value of `per`, into the accumulator of
 // one write suffix. If one suffix took amounts and another gave them back, both hold values that
 // cancel each other. Then neither has digits left for a new amount. Members stay where they are
 // counted. It does nothing if another worker changes an accumulator meanwhile, or if no DynamoDB
 // number and no row holds the sum.
-func (Family) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, per string, suffix int) error {
+func Consolidate(ctx context.Context, h *host.Host, g plan.GroupRef, per string, suffix int) error {
 	keys := Accumulators(nil, g)
-	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
+	rows, err := h.Tables.ReadState(ctx, "reading accumulators", keys)
 	if err != nil {
 		return err
 	}
@@ -47,21 +47,21 @@ func (Family) Consolidate(ctx context.Context, r *host.Host, g plan.GroupRef, pe
 		if g.Rule.HasPer() {
 			set += c.Format(", %n %v, %n %v", "value", table.Number(0), "members", table.Number(0)) // the row may be new
 		}
-		items = append(items, r.Tables.UpdatePart(key, set, condition, c))
+		items = append(items, h.Tables.UpdatePart(key, set, condition, c))
 	}
 	if sum.Err != nil || len(items) == 0 || len(items) > plan.TransactActionsMax {
 		return nil
 	}
-	err = r.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
+	err = h.Tables.Transact(ctx, "bringing the accumulators of "+g.Group+" together", []string{g.ID}, items)
 	if table.LostRace(err) || table.Refusal(err) != "" {
 		return nil
 	}
 	return err
 }
 
-// Contribute implements host.Gatherer: it adds to one accumulator. The count of
-// operations tells a later sum from an earlier one.
-func (Family) Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
+// Contribute is the part of a ledger transaction that adds a difference to an accumulator: that of the suffix, or of the one shift
+// after it. The count of operations tells a later sum from an earlier one.
+func Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem {
 	suffix %= s.Group.Rule.Suffixes()
 	if shift > 0 {
 		suffix = (suffix + shift) % s.Group.Suffixes

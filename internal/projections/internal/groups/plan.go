@@ -70,14 +70,15 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 }
 
 // Rederive implements plan.Family.
-func (f Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
+func (Family) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if it.Scope >= plan.Itself && (it.Image != nil || b.Rule.Derives()) {
-		f.Display(pl, b, it.Key, &it.Match, it.Image)
+		Display(pl, b, it.Key, &it.Match, it.Image)
 	}
 }
 
-// Display implements host.Gatherer.
-func (Family) Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
+// Display plans what an item displays under a rule, as the item is now. Of a rule that makes items together with others, it also plans
+// to look at those to which the item contributes.
+func Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) {
 	if b.Rule.Derives() {
 		look(pl, b, key, m, img)
 		return

@@ -49,27 +49,6 @@ type Grouper interface {
 	RollUp(ctx context.Context, r *Run, groups []plan.GroupRef, pl *plan.Changes) []error
 }
 
-// Gatherer is a Grouper whose sources add up to a sum that items display.
-type Gatherer interface {
-	Grouper
-	// Contribute adds a difference to a sum, as a part of a ledger transaction: under a write suffix, or shift after it.
-	Contribute(h *Host, s plan.Sum, suffix, shift int) ddb.TransactWriteItem
-	// Consolidate brings together what the sources of a group, or those with one value of `per`, added under several suffixes, in
-	// that of the caller.
-	Consolidate(ctx context.Context, h *Host, g plan.GroupRef, per string, suffix int) error
-	// Finish applies the rest of a plan, once its groups are rolled up.
-	Finish(ctx context.Context, r *Run, pl *plan.Changes)
-	// Display plans what an item displays under a rule, as the item is now. Of a rule that makes items together with others, it
-	// also plans to look at those to which the item contributes.
-	Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img change.Image)
-}
-
-// GathererOf returns the Gatherer of a rule; nil if its sources add up to no sum.
-func GathererOf(r *rules.Rule) Gatherer {
-	g, _ := r.Kind.(Gatherer)
-	return g
-}
-
 // Maker is a kind of rule that makes items. Targets that several sources claim are its groups.
 type Maker interface {
 	Grouper

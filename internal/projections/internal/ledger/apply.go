@@ -7,6 +7,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -131,7 +132,7 @@ func (l *Ledger) Transaction(ctx context.Context, pk *pack.Pack, suffix int) ([]
 		}
 	}
 	for _, s := range pk.Sums {
-		write := host.GathererOf(s.Group.Rule).Contribute(l.Host, s, suffix+pk.Number, pk.Moves[0].Shift)
+		write := groups.Contribute(l.Host, s, suffix+pk.Number, pk.Moves[0].Shift)
 		parts = append(parts, host.Part{
 			Write: write, Action: plan.Action{Key: s.Key}, Moves: contributors[s.Group], SeveralEffects: s.SeveralEffects,
 		})

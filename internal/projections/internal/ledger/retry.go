@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -188,7 +189,7 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectK
 	mv.Consolidated = true
 	for _, f := range []plan.Effect{mv.Old[k], mv.New[k]} {
 		if f.Kind == plan.Contribution {
-			if err := host.GathererOf(b.Rule).Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, f.Per, suffix); err != nil {
+			if err := groups.Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, f.Per, suffix); err != nil {
 				return false, err
 			}
 		}

@@ -36,7 +36,7 @@ func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
 }
 
 var (
-	_ host.Gatherer     = (*kind)(nil)
+	_ host.Grouper      = (*kind)(nil)
 	_ host.Keeper       = (*kind)(nil)
 	_ plan.Feeder       = (*kind)(nil)
 	_ audit.Family      = (*kind)(nil)

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	_ host.Gatherer        = (*kind)(nil)
+	_ host.Grouper         = (*kind)(nil)
 	_ host.Actor           = (*kind)(nil)
 	_ host.Keeper          = (*kind)(nil)
 	_ host.Deferrer        = (*kind)(nil)
