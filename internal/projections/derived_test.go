@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
 // tagRules make a tag's item from its posts, and read it: a name is copied from it, and it is mirrored.
@@ -390,6 +391,33 @@ func TestDerivedItemOfManyRules(t *testing.T) {
 	}
 	w.expect(tagA, "posts19", number("8"))
 	w.expectRight()
+}
+
+// TestRowsOfADerivedItemAreBounded raises and lowers write_shards rule by rule: one transaction checks the rows of former suffixes, too.
+func TestRowsOfADerivedItemAreBounded(t *testing.T) {
+	spread := func(posts, likes, mean string) string {
+		return strings.NewReplacer("by: tag }\n  likes", "by: tag, write_shards: "+posts+" }\n  likes", "write_shards: 2", "write_shards: "+likes,
+			"Tag.mean, by: tag", "Tag.mean, by: tag, write_shards: "+mean).Replace(tagRules)
+	}
+	w := newWorld(t, spread("47", "2", "1"))
+	w.seeded()
+	w.file = spread("2", "47", "1")
+	e := w.engine(nil)
+	w.put(taggedPost("p1", "a", number("3")))
+	at := w.drain(e, 0)
+	w.expectRight()
+	w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"})
+	w.drain(e, at)
+	w.expectRight()
+	set := loadRules(t, spread("2", "2", "6"))
+	_, opened := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: set})
+	_, compared := Compare(w.ctx, w.sim, "app-dynamill", set)
+	for _, err := range []error{opened, compared} {
+		if refused := new(table.SetupError); !errors.As(err, &refused) || refused.Remedy != "lower `write_shards` of mean" ||
+			!strings.Contains(refused.Problem, "over 100 rows") {
+			t.Errorf("the error is %v", err)
+		}
+	}
 }
 
 // TestADerivedItemShowsTheOtherTotalsBesideOneThatNoNumberHolds has likes that add up to more than 38 digits.

@@ -68,6 +68,9 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 		found.Table, found.Epoch = own.Name, own.Epoch
 	}
 	m := Match(set, known)
+	if err := m.crowded(set, known); err != nil {
+		return nil, err
+	}
 	former := slices.DeleteFunc(m.formers(known), func(id string) bool { return known[id].Cleaned })
 	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
 	if err != nil {

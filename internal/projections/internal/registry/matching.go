@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -80,6 +81,34 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 		}
 	}
 	return more
+}
+
+// derivedRowsMax is how many rows one transaction can check beside the derived item that it writes.
+const derivedRowsMax = plan.TransactActionsMax - 1
+
+// crowded refuses rules whose write suffixes, with those that they had before, are more than one derived item can have.
+func (m Matched) crowded(set *rules.Set, known map[string]state.Rule) error {
+	rows, more := map[string]int{}, map[string][]string{} // of one item of each entity; the rules that take more than before
+	for _, r := range set.Rules {
+		if !r.Derives() {
+			continue
+		}
+		entity, before := r.Target.Name, known[m.IDs[r]].WriteShardsMax
+		if r.Suffixes() > before {
+			more[entity] = append(more[entity], r.Name)
+		}
+		rows[entity] += max(r.Suffixes(), before)
+	}
+	for _, entity := range slices.Sorted(maps.Keys(more)) {
+		if rows[entity] > derivedRowsMax {
+			return &table.SetupError{
+				Problem: fmt.Sprintf("the values of one %s would be spread over %d rows of the state table, with the most write_shards that "+
+					"each rule ever had; at most %d are allowed, since one transaction checks all of them", entity, rows[entity], derivedRowsMax),
+				Remedy: "lower `write_shards` of " + strings.Join(more[entity], ", "),
+			}
+		}
+	}
+	return nil
 }
 
 // FreeID takes an id that is not taken: a digest of the name, so that new state tables agree, or of the name and a number. It is short as
