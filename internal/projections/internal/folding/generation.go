@@ -168,13 +168,8 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
 	if err != nil {
 		return err
 	}
-	shards := make([]string, 0, len(m.Read))
-	for s := range m.Read {
-		shards = append(shards, s)
-	}
-	slices.Sort(shards)
 	part := 0
-	for some := range slices.Chunk(shards, markShardsMax) {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(m.Read)), markShardsMax) {
 		row := state.MarkPart(g.Binding, g.Number, m, part, some)
 		if _, err := g.Tables.PutState(ctx, g.Binding.ID, "noting how far a count has read", row, "", table.NewExpression()); err != nil {
 			return err

@@ -51,43 +51,34 @@ func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condi
 
 // DeleteState sends one DeleteItem to the state table for a rule; condition "" for none. If it fails, that is no error.
 func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) error {
-	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
-		TableName: &ts.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
-		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-	})
+	_, err := ts.DeleteStateIf(ctx, rule, doing, key, condition, c)
+	return err
 }
 
 // DeleteStateIf is DeleteState, and reports whether the condition held.
 func (ts *Tables) DeleteStateIf(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) (bool, error) {
-	return written(ts.sendDelete(ctx, rule, doing, &dynamodb.DeleteItemInput{
-		TableName: &ts.StateTable, Key: key.Attributes(), ConditionExpression: optional(condition),
-		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-	}))
-}
-
-// delete sends one DeleteItem. An item that does not meet the condition stays, and that is no error.
-func (ts *Tables) delete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
-	_, err := written(ts.sendDelete(ctx, rule, doing, in))
-	return err
-}
-
-func (ts *Tables) sendDelete(ctx context.Context, rule, doing string, in *dynamodb.DeleteItemInput) error {
-	in.ReturnConsumedCapacity = ddb.ReturnConsumedCapacityTotal
-	_, err := write(ctx, ts, doing, WriteUnitsMin,
-		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
-		func(out *dynamodb.DeleteItemOutput) ([]string, float64) {
-			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
-		})
-	return err
+	return ts.delete(ctx, rule, doing, ts.StateTable, key.Attributes(), condition, c)
 }
 
 // DeleteItem sends one DeleteItem to the user's table for a rule. If the condition fails, that is no error.
 func (ts *Tables) DeleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *Expression) error {
 	ts.Counters.Writes.Add(1)
-	return ts.delete(ctx, rule, doing, &dynamodb.DeleteItemInput{
-		TableName: &ts.Table, Key: ts.ItemKey(key), ConditionExpression: &condition,
+	_, err := ts.delete(ctx, rule, doing, ts.Table, ts.ItemKey(key), condition, c)
+	return err
+}
+
+// delete sends one DeleteItem. false: the condition failed.
+func (ts *Tables) delete(ctx context.Context, rule, doing, from string, key Row, condition string, c *Expression) (bool, error) {
+	in := &dynamodb.DeleteItemInput{
+		TableName: &from, Key: key, ConditionExpression: optional(condition), ReturnConsumedCapacity: ddb.ReturnConsumedCapacityTotal,
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values,
-	})
+	}
+	_, err := write(ctx, ts, doing, WriteUnitsMin,
+		func() (*dynamodb.DeleteItemOutput, error) { return ts.Client.DeleteItem(ctx, in) },
+		func(out *dynamodb.DeleteItemOutput) ([]string, float64) {
+			return []string{rule}, unitsOfOne(out.ConsumedCapacity)
+		})
+	return written(err)
 }
 
 // Transact sends one transaction. owners are the ids of the rules that its actions serve, one for each or one for all, "" for none.

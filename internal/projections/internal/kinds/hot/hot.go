@@ -4,7 +4,6 @@
 package hot
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,14 +181,4 @@ func Differences(before, after map[string]tally.Amount) map[string]tally.Amount 
 		note(group)
 	}
 	return all
-}
-
-// sortedGroups are the groups of amounts, in the order of their texts.
-func sortedGroups(all map[string]tally.Amount) []string {
-	groups := make([]string, 0, len(all))
-	for g := range all {
-		groups = append(groups, g)
-	}
-	slices.SortFunc(groups, cmp.Compare[string])
-	return groups
 }

@@ -2,6 +2,8 @@ package hot
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -29,7 +31,6 @@ type Entry struct {
 	Position   string // padded
 	Created    time.Time
 	Difference tally.Amount
-	Index      int // of the record in its batch
 }
 
 // Unread is an item that a rule cannot read, or could not before.
@@ -54,10 +55,10 @@ func (k *kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *p
 		shown = true
 	}
 	differences := Differences(before, after)
-	for _, group := range sortedGroups(differences) {
+	for _, group := range slices.Sorted(maps.Keys(differences)) {
 		fold := changes.Folds.OrPut(plan.GroupRef{Binding: b, Group: group}, Fold{First: v.Index})
 		fold.Entries = append(fold.Entries, Entry{
-			Position: lanes.Pad(v.Record.Position.SequenceNumber()), Created: v.Record.Created, Difference: differences[group], Index: v.Index,
+			Position: lanes.Pad(v.Record.Position.SequenceNumber()), Created: v.Record.Created, Difference: differences[group],
 		})
 	}
 	return shown || len(differences) > 0
