@@ -42,8 +42,7 @@ func TestWrongAverageIsFoundAndMended(t *testing.T) {
 			hasEffects(row, nil)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "average", averageRules)
 			for _, it := range []change.Item{
 				texts("pk", "DAY#0", "sk", "METADATA"), texts("pk", "DAY#1", "sk", "METADATA"), texts("pk", "DAY#3", "sk", "METADATA"),
@@ -71,7 +70,7 @@ func TestWrongAverageIsFoundAndMended(t *testing.T) {
 			w.put("app", sample("3", "1", "3"))
 			w.follow()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }
 

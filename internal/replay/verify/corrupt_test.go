@@ -401,8 +401,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 		} else if seed%2 == 0 {
 			p = p.Cascading(rand.New(rand.NewPCG(uint64(seed), 23)))
 		}
-		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), inBubble(func(t *testing.T) {
 			w := newWorld(t, p, uint64(seed))
 			w.live(120)
 			w.follow()
@@ -428,7 +427,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 			if t.Failed() {
 				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
 			}
-		})
+		}))
 	}
 }
 
@@ -436,8 +435,7 @@ func spoilAll(t *testing.T, seeds int, total *atomic.Int64) {
 func TestSpoiledSourceOfOtherRulesIsMended(t *testing.T) {
 	for seed := range worldsize.Of(12, 2) {
 		p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 17)), projections.Kinds)
-		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprintf("%s-%d", p.Name, seed), inBubble(func(t *testing.T) {
 			w := newWorld(t, p, uint64(seed))
 			w.live(120)
 			w.follow()
@@ -451,6 +449,6 @@ func TestSpoiledSourceOfOtherRulesIsMended(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
 			}
-		})
+		}))
 	}
 }

@@ -35,8 +35,7 @@ func TestDerivedItemIsFoundAndMended(t *testing.T) {
 		}},
 		"another sum": {state, "sum/" + oracle.RuleID("total") + "/DAY#3%2FMETADATA/0", "a", set("value", number("9"))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "derived", derivedRules)
 			for _, it := range []change.Item{
 				texts("pk", "DAY#1", "sk", "SAMPLE#1"), sample("3", "1", "0"), sample("3", "2", "1"), sample("3", "3", "1"),
@@ -55,6 +54,6 @@ func TestDerivedItemIsFoundAndMended(t *testing.T) {
 			w.expectMended(again)
 			w.follow()
 			w.expectRight("after the repair")
-		})
+		}))
 	}
 }

@@ -26,8 +26,7 @@ func TestZeroIsToldFromNothing(t *testing.T) {
 		"0 instead of a number":                      {app, "DAY#1", "METADATA", set("total", change.Number("0"))},
 		"nothing instead of a number that is hidden": {app, "DAY#1", "METADATA", without("total")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "zero", zeroRules)
 			for _, it := range []change.Item{
 				texts("pk", "DAY#0", "sk", "METADATA"), texts("pk", "DAY#1", "sk", "METADATA"), texts("pk", "DAY#2", "sk", "METADATA"),
@@ -46,6 +45,6 @@ func TestZeroIsToldFromNothing(t *testing.T) {
 			w.expectMended(again)
 			w.follow()
 			w.expectRight("after the repair")
-		})
+		}))
 	}
 }

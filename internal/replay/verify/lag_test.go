@@ -163,8 +163,7 @@ func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
 	}
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range seeds {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprint(seed), inBubble(func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(seed), 8))
 				p := population.Draw(r, projections.Kinds)
 				w := newWorld(t, p, uint64(seed))
@@ -183,7 +182,7 @@ func TestNothingIsDriftThatIsOnlyLag(t *testing.T) {
 						t.Fatal(p.File)
 					}
 				}
-			})
+			}))
 		}
 	})
 	if n := lagging.Load(); n < int64(seeds) {

@@ -70,20 +70,22 @@ func TestAMissingClaimIsFoundAmongMoreThanASuspectNames(t *testing.T) {
 
 func TestAccumulatorsWithMoreSuffixesThanATransactionHoldsAreMended(t *testing.T) {
 	for _, shards := range []int{1, 99, 100, 128, 256} {
-		w := worldOf(t, "club", strings.Replace(clubRules, "write_shards: 4", fmt.Sprint("write_shards: ", shards), 1))
-		w.put("app", membership("1", "1"))
-		w.put("app", texts("pk", "GROUP#1", "sk", "METADATA"))
-		w.follow()
-		for _, row := range w.scan("app-dynamill") {
-			if row["sk"].Text() == "a" {
-				row["value"] = change.Number("7")
-				w.put("app-dynamill", row)
+		t.Run(fmt.Sprint(shards), inBubble(func(t *testing.T) {
+			w := worldOf(t, "club", strings.Replace(clubRules, "write_shards: 4", fmt.Sprint("write_shards: ", shards), 1))
+			w.put("app", membership("1", "1"))
+			w.put("app", texts("pk", "GROUP#1", "sk", "METADATA"))
+			w.follow()
+			for _, row := range w.scan("app-dynamill") {
+				if row["sk"].Text() == "a" {
+					row["value"] = change.Number("7")
+					w.put("app-dynamill", row)
+				}
 			}
-		}
-		found, _ := w.verify(true)
-		w.expectMended(found)
-		w.follow()
-		w.expectRight(fmt.Sprintf("with %d suffixes", shards))
+			found, _ := w.verify(true)
+			w.expectMended(found)
+			w.follow()
+			w.expectRight(fmt.Sprintf("with %d suffixes", shards))
+		}))
 	}
 }
 
@@ -114,7 +116,7 @@ func TestACountThatIsShownAheadOfItsAccumulatorsIsFoundAndMended(t *testing.T) {
 	unique := strings.Replace(clubRules, `sk: "METADATA" } }`, `sk: "METADATA" }, unique: groupId }`, 1)
 	for name, file := range map[string]string{"by key": clubRules, "by a unique value": unique} {
 		for _, later := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, later %v", name, later), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, later %v", name, later), inBubble(func(t *testing.T) {
 				w := restored(t, file, texts("pk", "GROUP#1", "sk", "METADATA"))
 				if later { // with what it freezes
 					w.put("app", membership("new", "1"))
@@ -127,7 +129,7 @@ func TestACountThatIsShownAheadOfItsAccumulatorsIsFoundAndMended(t *testing.T) {
 				}
 				w.follow()
 				w.expectRight("after one more member")
-			})
+			}))
 		}
 	}
 }

@@ -129,8 +129,7 @@ func TestNothingIsDriftThatIsOnlyLagBesideTrueDrift(t *testing.T) {
 	var drifted atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range 30 {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprint(seed), inBubble(func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(seed), 11))
 				p := population.Draw(r, projections.Kinds)
 				w := newWorld(t, p, uint64(seed))
@@ -162,7 +161,7 @@ func TestNothingIsDriftThatIsOnlyLagBesideTrueDrift(t *testing.T) {
 				if t.Failed() {
 					t.Fatal(p.File)
 				}
-			})
+			}))
 		}
 	})
 	if drifted.Load() < 30 {

@@ -239,8 +239,7 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 			it["color"], it[stampName("voters")] = str("green"), withVersion(it[stampName("voters")], "00p0Y-")
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := forum(t)
 			w.expectRight("before")
 			w.damage(s)
@@ -258,7 +257,7 @@ func TestOddDamageIsFoundAndMended(t *testing.T) {
 			w.expectRight("after the repair")
 			w.goOn()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }
 
@@ -273,8 +272,7 @@ func TestItemsShowTheTargetWhereTheLocatorIsWrong(t *testing.T) {
 		"the display also on the other": {spoilt{app, "AUTHOR#2", "POST#1", set("commentCount", change.Number("3"))},
 			[]string{"item AUTHOR#2/POST#1"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := forum(t)
 			w.put("app", texts("pk", "AUTHOR#2", "sk", "POST#1"))
 			w.follow()
@@ -291,7 +289,7 @@ func TestItemsShowTheTargetWhereTheLocatorIsWrong(t *testing.T) {
 			w.expectMended(again)
 			w.follow()
 			w.expectRight("after the repair")
-		})
+		}))
 	}
 }
 

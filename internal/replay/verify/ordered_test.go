@@ -60,8 +60,7 @@ func TestWrongOrderIsFoundAndMended(t *testing.T) {
 			hasEffects(row, nil)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "ordered", orderedRules)
 			for _, it := range []change.Item{
 				texts("pk", "DAY#0", "sk", "METADATA"), texts("pk", "DAY#3", "sk", "METADATA"),
@@ -89,6 +88,6 @@ func TestWrongOrderIsFoundAndMended(t *testing.T) {
 			w.put("app", sample("3", "4", "1"))
 			w.follow()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }

@@ -28,8 +28,7 @@ func TestWrongSetAttributesAreFoundAndMended(t *testing.T) {
 		"a parked record that is gone":  {state, "parked", parked, under("gone", "gone")},
 		"a parked record of other code": {state, "parked", parked, set("code", change.String("number.division"))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "index", indexRules)
 			post := func(id, status string, likes change.Value) {
 				it := texts("pk", "POST#"+id, "sk", "METADATA", "status", status)
@@ -59,6 +58,6 @@ func TestWrongSetAttributesAreFoundAndMended(t *testing.T) {
 			post("bad", "published", change.Number("2"))
 			w.follow()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }

@@ -114,8 +114,7 @@ func TestParkedRecordIsHeldToItsItem(t *testing.T) {
 			w.put(state, other)
 		}), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := desk(t)
 			w.expectRight("before")
 			w.damage(c.spoilt)
@@ -137,7 +136,7 @@ func TestParkedRecordIsHeldToItsItem(t *testing.T) {
 			repaired, _ := w.verify(true)
 			w.expectMended(repaired)
 			w.expectRight("after the repair")
-		})
+		}))
 	}
 }
 
@@ -162,8 +161,7 @@ func TestLeftoverOfARuleInForceIsFoundAndTakenOff(t *testing.T) {
 		"a count by hand":                   {func(w *world, it change.Item) { bill(w, it); by("bills", change.Number("7"))(w, it) }, ""},
 		"an attribute that was overwritten": {func(w *world, it change.Item) { bill(w, it); it["author"] = change.String("mine") }, "author"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := desk(t)
 			w.damage(spoilt{app, "DESK#1", "INFO", c.do})
 			w.lose()
@@ -184,7 +182,7 @@ func TestLeftoverOfARuleInForceIsFoundAndTakenOff(t *testing.T) {
 					t.Errorf("the item still carries %s: %v", name, it)
 				}
 			}
-		})
+		}))
 	}
 }
 
@@ -216,7 +214,7 @@ func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 	bad := map[string]change.Item{"author": ticket("1", "userId", "1#2"), "effort": ticket("1", "userId", "1")}
 	bad["effort"]["effort"] = change.String("much")
 	for rule, item := range bad {
-		t.Run(rule, func(t *testing.T) {
+		t.Run(rule, inBubble(func(t *testing.T) {
 			w := desk(t)
 			w.damage(parkedRow(badChild, again(rule, "DESK#1/INFO", "key.smuggled")))
 			w.lose()
@@ -234,6 +232,6 @@ func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 			}
 			w.item(state, "parked", oracle.RuleID(rule)+"/DESK#1/INFO")
 			w.expectRight("in the end")
-		})
+		}))
 	}
 }

@@ -80,8 +80,7 @@ func TestWrongMapIsFoundAndMended(t *testing.T) {
 			hasEffects(row, nil)
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "per", perRules)
 			crowded := texts("pk", "DAY#2", "sk", "SAMPLE#1")
 			crowded["hosts"] = hosts(120)
@@ -113,7 +112,7 @@ func TestWrongMapIsFoundAndMended(t *testing.T) {
 			w.put("app", crowded)
 			w.follow()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }
 
@@ -130,7 +129,7 @@ func TestBothMapsOfAFindingReadAlike(t *testing.T) {
 		"an accumulator": {spoilt{state, "sum/" + oracle.RuleID("cpu") + "/DAY#3", "", set("v/❤️", change.Number("3"))},
 			[]string{"{a b: 0.5, ❤️: 1} {a b: 0.5, ❤️: 3}"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "per", perRules)
 			for _, it := range []change.Item{
 				texts("pk", "DAY#3", "sk", "METADATA"), hostSample("3", "1", "❤️", "1"), hostSample("3", "2", "a b", "0.5"),
@@ -148,7 +147,7 @@ func TestBothMapsOfAFindingReadAlike(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-		})
+		}))
 	}
 }
 

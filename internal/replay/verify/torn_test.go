@@ -29,8 +29,7 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 			w.put(state, texts("pk", "locator/Post/9", "sk", "locator", "changes", "3"))
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := forum(t)
 			c := &consumer{world: w}
 			w.must(w.stream().Unapplied(w.ctx, verify.Applied{}, func(*change.Record) error { c.done++; return nil }))
@@ -63,7 +62,7 @@ func TestATornRowIsMendedWhereItHoldsUpTheStream(t *testing.T) {
 			}
 			w.follow()
 			w.expectRight("after the stream was applied")
-		})
+		}))
 	}
 }
 
@@ -76,8 +75,7 @@ func TestATornTaskIsDroppedAndItsParentFilledAnew(t *testing.T) {
 		"changes no more": texts("changes", "1"),
 		"no key":          texts("sk", oracle.RuleID("comment-author")+"/USER#1", "parent", "USER#1"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := forum(t)
 			task := texts("pk", "tasks", "sk", oracle.RuleID("comment-author")+"/USER#1/PROFILE", "rule", oracle.RuleID("comment-author"), "parent",
 				"USER#1/PROFILE",
@@ -98,6 +96,6 @@ func TestATornTaskIsDroppedAndItsParentFilledAnew(t *testing.T) {
 			w.expectMended(again)
 			w.follow()
 			w.expectRight("after the repair")
-		})
+		}))
 	}
 }

@@ -14,8 +14,7 @@ import (
 
 func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
 	for seed := range 12 {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprint(seed), inBubble(func(t *testing.T) {
 			p := population.Draw(rand.New(rand.NewPCG(uint64(seed), 9)), projections.Kinds)
 			w := newWorld(t, p, uint64(seed))
 			w.live(120)
@@ -41,7 +40,7 @@ func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("spoiled: %v\n%s", spoiled, p.File)
 			}
-		})
+		}))
 	}
 }
 

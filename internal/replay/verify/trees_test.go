@@ -63,8 +63,7 @@ func TestWrongTreeIsFoundAndMended(t *testing.T) {
 		"too deep where it is not":         {"b", spoilt{state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "tree.too_deep")}},
 		"a row of none that says no code":  {"b", spoilt{state, "parked", parked("d65"), again("paths", "FOLDER#b/METADATA", "")}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			w := worldOf(t, "trees", treeRules)
 			for _, it := range []change.Item{
 				folder("a", ""), folder("b", "a"), folder("c", "b"), folder("x", "y"), folder("y", "x"), folder("z", "y"), folder("d1", ""),
@@ -95,6 +94,6 @@ func TestWrongTreeIsFoundAndMended(t *testing.T) {
 			w.delete(app, folder("d2", "d1"))
 			w.follow()
 			w.expectRight("after it has gone on")
-		})
+		}))
 	}
 }

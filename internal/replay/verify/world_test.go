@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,6 +80,14 @@ func newWorld(t testing.TB, p *population.Population, seed uint64) *world {
 	return w
 }
 
+// inBubble runs a test beside others, in simulated time: it waits for nothing.
+func inBubble(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
 func (w *world) must(err error) {
 	w.t.Helper()
 	if err != nil {
@@ -122,7 +131,7 @@ func (w *world) read(to streamreader.Processor) {
 	w.t.Helper()
 	reader, err := streamreader.New(streamreader.Config{
 		Streams: w.sim, StreamARN: w.arn, Checkpoints: w.leases, Processor: to, Logger: slog.New(slog.DiscardHandler),
-		PollInterval: time.Millisecond, DrainPolls: 2,
+		PollInterval: 20 * time.Millisecond, DrainPolls: 2,
 	})
 	w.must(err)
 	w.must(reader.Drain(w.ctx))
