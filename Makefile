@@ -48,7 +48,7 @@ beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
 gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
 # These take longest, so they begin first: none of them is left over when all others have ended.
-longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest
+longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest . ./internal/projections ./internal/proof/histories
 test_packages = $(if $(filter ./...,$(PACKAGES)),$(longest)) $(PACKAGES)
 # The collector runs less often in compilers and in simulated worlds, which have memory to spare.
 test test-long: export GOGC := 400
@@ -91,7 +91,7 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 .PHONY: test
 test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: 10 to 20 minutes on two idle cores; a skipped test fails
 	$(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
-	$(if $(filter ./...,$(PACKAGES)),$(MAKE) prove)
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 prove)
 
 .PHONY: test-peers
 test-peers: ## the benchmark beside handlers written by hand, in small and without aws-lambda-stream: part of test-long
@@ -102,8 +102,7 @@ test-long: $(gotestsum) $(clients) ## the tests once more with the race detector
 	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
 	  $(if $(filter ./...,$(PACKAGES)),$(filter-out $(without_race),$(shell go list $(test_packages))),$(PACKAGES))
 	$(if $(filter ./...,$(PACKAGES)),$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
-	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
-	$(if $(filter ./...,$(PACKAGES)),$(MAKE) histories SEED=$$(($(SEED) + $(SEEDS))) SEEDS=$$((3 * $(SEEDS))))
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 test-peers histories SEED=$$(($(SEED) + $(SEEDS))) SEEDS=$$((3 * $(SEEDS))))
 
 .PHONY: prove
 prove: histories guards ## try to break the promises: SEEDS random histories (500) from SEED on, then once more without each guard
@@ -111,13 +110,13 @@ prove: histories guards ## try to break the promises: SEEDS random histories (50
 .PHONY: histories
 histories:
 	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
-	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -av '^=== '
+	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -av --line-buffered '^=== '
 
 .PHONY: guards
 guards:
 	copies=$$(mktemp -d) && trap 'rm -rf "$$copies"' EXIT && overlay=$$(go run ./internal/proof/mutants/overlay "$$copies") && \
 	  GOGC=800 go test -overlay "$$overlay" -tags teeth -count=1 -vet=off -timeout 0 -v \
-	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -av '^=== '
+	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -av --line-buffered '^=== '
 
 .PHONY: lint
 lint: $(golangci_lint) ## gofmt, go vet, the linters of .golangci.yml, and plain English in comments
