@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // streamed is a simulated table with a stream.
@@ -177,7 +178,8 @@ func TestRecordsDoNotWaitBehindFanOutUnderBudget(t *testing.T) {
 // The stream's records take more than the budget for minutes. A fan-out still goes on with a tenth of it.
 func TestFanOutGetsATenthBesideBusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const members, budget = 300, 50
+		const members = 300
+		budget := worldsize.Of(50, 20)
 		g := group{t, streamed(t)}
 		g.put("METADATA", "Old")
 		for i := range members {

@@ -39,16 +39,20 @@ func (h *hotTable) rollAll() {
 
 // replaceStream disables the stream and enables it again, and does what the error of `run` says: the lease table is deleted.
 func (h *hotTable) replaceStream() {
-	for _, on := range []bool{false, true} {
-		spec := &ddb.StreamSpecification{StreamEnabled: &on}
-		if on {
-			spec.StreamViewType = ddb.StreamViewTypeNewAndOldImages
-		}
-		if _, err := h.sim.UpdateTable(h.Context(), &dynamodb.UpdateTableInput{TableName: new("app"), StreamSpecification: spec}); err != nil {
-			h.Fatal(err)
-		}
-	}
+	h.enableStream(false)
+	h.enableStream(true)
 	h.deleteLeases()
+}
+
+// enableStream enables or disables the stream.
+func (h *hotTable) enableStream(on bool) {
+	spec := &ddb.StreamSpecification{StreamEnabled: &on}
+	if on {
+		spec.StreamViewType = ddb.StreamViewTypeNewAndOldImages
+	}
+	if _, err := h.sim.UpdateTable(h.Context(), &dynamodb.UpdateTableInput{TableName: new("app"), StreamSpecification: spec}); err != nil {
+		h.Fatal(err)
+	}
 }
 
 func (h *hotTable) deleteLeases() {

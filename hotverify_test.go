@@ -126,10 +126,12 @@ func TestVerifyFindsThreeSpoiledGroupsAmong200000Items(t *testing.T) {
 	items := worldsize.Of(200_000, 5_000)
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTable(t, 14)
+		h.enableStream(false)
 		for i := range items {
 			h.put(change.Item{"pk": change.String(fmt.Sprint("LIKE#", 1000+i)), "sk": change.String("LIKE"),
 				"postId": change.String(fmt.Sprint(i % hotPosts)), "weight": change.Number("1")})
 		}
+		h.enableStream(true)
 		stop := h.follow("a")
 		time.Sleep(2 * time.Minute)
 		h.expect("seeded")

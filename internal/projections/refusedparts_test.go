@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // Several elements of one item add to one accumulator, in one write. What DynamoDB refuses of them is one element, or several.
@@ -102,11 +103,12 @@ func TestManyRefusedElementsDoNotStopTheStream(t *testing.T) {
 func TestFullAccumulatorsParkWhatTheyCannotHold(t *testing.T) {
 	single := strings.Replace(longTagRules, "each: tags as tag, as: Album.tags, by: { albumId: album }, per: tag",
 		"as: Album.tags, by: { albumId: album }, per: tag", 1)
-	for name, rules := range map[string]string{
-		"elements":                               longTagRules,
-		"one value a source, two write suffixes": strings.Replace(single, "shards: 1", "shards: 2", 1),
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range []struct{ name, rules string }{
+		{"elements", longTagRules},
+		{"one value a source, two write suffixes", strings.Replace(single, "shards: 1", "shards: 2", 1)},
+	}[:worldsize.Of(2, 1)] {
+		rules := test.rules
+		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, rules)
 			w.put(change.Item{"pk": s(album.Partition), "sk": s(album.Sort)})
 			e := w.seeded()

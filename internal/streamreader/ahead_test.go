@@ -109,7 +109,7 @@ func TestBufferOfAllShardsIsBounded(t *testing.T) {
 					close(blocked)
 				})
 				r := newTestReader(t, w, newLeases(), c, func(cfg *Config) {
-					cfg.BufferMax, cfg.Concurrency = int64(pages)<<20, 4
+					cfg.BufferMax, cfg.Concurrency, cfg.LeaseTerm = int64(pages)<<20, 4, time.Minute
 				})
 				if err := r.Drain(t.Context()); err != nil {
 					t.Fatal(err)

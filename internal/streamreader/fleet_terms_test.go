@@ -14,6 +14,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
@@ -34,7 +35,7 @@ func TestWorkersWithDifferentTermsShareAStream(t *testing.T) {
 				b := c.join("b", term(terms["b"]))
 				time.Sleep(time.Minute)
 				moves := a.reader.Stats().LeaseMoves + b.reader.Stats().LeaseMoves
-				time.Sleep(5 * time.Minute)
+				time.Sleep(time.Duration(worldsize.Of(5, 1)) * time.Minute)
 				if now := a.reader.Stats().LeaseMoves + b.reader.Stats().LeaseMoves; now != moves {
 					t.Errorf("%d leases moved between two healthy workers", now-moves)
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
+	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
 // A process that was cut off, or frozen, wakes up when another has taken its place under its name.
@@ -19,7 +20,7 @@ func TestAProcessThatWakesUpBesideItsSuccessorEnds(t *testing.T) {
 		},
 		"frozen": {(*line).freeze, (*line).thaw},
 	} {
-		for i := range 6 {
+		for i := range worldsize.Of(6, 2) {
 			t.Run(fmt.Sprintf("%s, %d", what, i), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCrew(t, dynamosim.Options{Shards: 4})
@@ -60,7 +61,7 @@ func TestAProcessThatWakesUpBesideItsSuccessorEnds(t *testing.T) {
 // Two of one name that start together do not both go on, and one that is started
 // again has everything at once.
 func TestTwoProcessesOfOneNameThatStartTogether(t *testing.T) {
-	for i := range 12 {
+	for i := 0; i < 12; i += worldsize.Of(1, 3) {
 		t.Run(fmt.Sprint(100*i, " ms apart"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrew(t, dynamosim.Options{Shards: 8})

@@ -169,7 +169,8 @@ func TestTheFirstRecordOfEveryShardIsReadWithinAMinute(t *testing.T) {
 
 // All newcomers get their share together, not one after the other.
 func TestAWorkerThatHasAllSoonHasItsShare(t *testing.T) {
-	const shards, workers = 400, 10
+	const workers = 10
+	shards := worldsize.Of(400, 100)
 	synctest.Test(t, func(t *testing.T) {
 		stream, db := newWideStream(shards), dynamosim.New(dynamosim.Options{})
 		processor := processorFunc(func(_ context.Context, records []change.Record) (int, error) { return len(records), nil })

@@ -44,7 +44,7 @@ func TestAClockThatIsDaysWrongShows(t *testing.T) {
 // TestWorkersOfAHistoryHaveClocksOfTheirOwn looks at what is drawn.
 func TestWorkersOfAHistoryHaveClocksOfTheirOwn(t *testing.T) {
 	right, ahead, behind := 0, 0, 0
-	for seed := range uint64(200) {
+	for seed := uint64(0); seed < 200 && min(right, ahead, behind) < 50; seed++ {
 		for _, skew := range append(Draw(seed).Skews, 0) {
 			switch {
 			case skew == 0:

@@ -95,7 +95,7 @@ func explain(t *testing.T, h *History, o *Outcome) {
 
 // TestASeedReplaysExactly runs histories twice and compares all that happens in them.
 func TestASeedReplaysExactly(t *testing.T) {
-	for seed := range uint64(number(t, "DYNAMILL_REPLAYS", 20)) {
+	for seed := range uint64(number(t, "DYNAMILL_REPLAYS", worldsize.Of(20, 3))) {
 		one, other := anonymous(inBubble(t, Draw(seed), true)), anonymous(inBubble(t, Draw(seed), true))
 		for i := range min(len(one), len(other)) {
 			if one[i] != other[i] {
