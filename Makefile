@@ -50,8 +50,9 @@ gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
 # These take longest, so they begin first: none of them is left over when all others have ended.
 longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest . ./internal/projections ./internal/proof/histories
 test_packages = $(if $(filter ./...,$(PACKAGES)),$(longest)) $(PACKAGES)
-# The collector runs less often in compilers and in simulated worlds, which have memory to spare.
-test test-long: export GOGC := 400
+# The collector runs less often in compilers and in simulated worlds: they are small, and have memory to spare up to this limit.
+test test-long: export GOGC := 1600
+test test-long: export GOMEMLIMIT := 2GiB
 
 .PHONY: help
 help: ## list the targets
@@ -102,19 +103,20 @@ test-long: $(gotestsum) $(clients) ## the tests once more with the race detector
 	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
 	  $(if $(filter ./...,$(PACKAGES)),$(filter-out $(without_race),$(shell go list $(test_packages))),$(PACKAGES))
 	$(if $(filter ./...,$(PACKAGES)),$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
-	$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 test-peers histories SEED=$$(($(SEED) + $(SEEDS))) SEEDS=$$((3 * $(SEEDS))))
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
+	$(if $(filter ./...,$(PACKAGES)),$(MAKE) histories SEED=$$(($(SEED) + $(SEEDS))) SEEDS=$$((3 * $(SEEDS))))
 
 .PHONY: prove
 prove: histories guards ## try to break the promises: SEEDS random histories (500) from SEED on, then once more without each guard
 
 .PHONY: histories
 histories:
-	GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
+	set -o pipefail; GOGC=800 DYNAMILL_SEEDS=$(SEEDS) DYNAMILL_SEED=$(SEED) go test -count=1 -vet=off -timeout 0 -v \
 	  -run '^TestPromisesHoldInSeededHistories$$' ./internal/proof/histories | grep -av --line-buffered '^=== '
 
 .PHONY: guards
 guards:
-	copies=$$(mktemp -d) && trap 'rm -rf "$$copies"' EXIT && overlay=$$(go run ./internal/proof/mutants/overlay "$$copies") && \
+	set -o pipefail; copies=$$(mktemp -d) && trap 'rm -rf "$$copies"' EXIT && overlay=$$(go run ./internal/proof/mutants/overlay "$$copies") && \
 	  GOGC=800 go test -overlay "$$overlay" -tags teeth -count=1 -vet=off -timeout 0 -v \
 	  -run '^TestEveryGuardIsMissed$$' ./internal/proof/histories | grep -av --line-buffered '^=== '
 

@@ -128,7 +128,7 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	w.clearMarks(ctx, pl, keptMarks)
-	groups.Finish(ctx, w.Run, pl)
+	groups.TakeOffUngrouped(ctx, w.Run, pl)
 }
 
 // groupsOf are the groups of a family's rules that are to be rolled up.

@@ -104,8 +104,8 @@ func TestFullAccumulatorsParkWhatTheyCannotHold(t *testing.T) {
 	single := strings.Replace(longTagRules, "each: tags as tag, as: Album.tags, by: { albumId: album }, per: tag",
 		"as: Album.tags, by: { albumId: album }, per: tag", 1)
 	for _, test := range []struct{ name, rules string }{
-		{"elements", longTagRules},
 		{"one value a source, two write suffixes", strings.Replace(single, "shards: 1", "shards: 2", 1)},
+		{"elements", longTagRules},
 	}[:worldsize.Of(2, 1)] {
 		rules := test.rules
 		t.Run(test.name, func(t *testing.T) {

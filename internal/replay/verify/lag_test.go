@@ -198,17 +198,23 @@ func (c *consumer) verifyBeside(r *rand.Rand, beside bool) {
 			c.step(r)
 		}
 	}
-	if beside {
+	if c.slow.Store(beside); beside {
 		wg.Go(steps)
 	} else {
 		steps()
 	}
-	found, summary := c.verify(false, func(cfg *verify.Config) { cfg.Pending = c })
+	found, summary := c.verify(false, func(cfg *verify.Config) {
+		cfg.Pending = c
+		if beside {
+			cfg.Wait = 50 * time.Millisecond
+		}
+	})
 	lagging.Add(summary.Undecided["the stream holds records of it that are not applied yet"])
 	for _, f := range found {
 		c.t.Errorf("only lag: %s", text(f))
 	}
 	wg.Wait()
+	c.slow.Store(false)
 }
 
 // busy has the application write an attribute that no rule reads, before every reading.

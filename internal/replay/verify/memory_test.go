@@ -31,8 +31,8 @@ type heap struct{ goal, used uint64 }
 
 // collectsAtOnce reports whether this process stops while the collector works, and collects when the heap has doubled.
 // Otherwise it runs the test once more, in a process that does: a collector that works
-// beside a busy machine comes late, and takes for live what was made meanwhile; and with the GOGC=400 of
-// "make test" the heap may grow to five times what is live.
+// beside a busy machine comes late, and takes for live what was made meanwhile; and with the GOGC of
+// "make test" the heap may grow to many times what is live.
 func collectsAtOnce(t *testing.T) bool {
 	t.Helper()
 	const setting = "gcstoptheworld=1"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,17 +22,26 @@ func TestRepairBesideTrafficDoesNoHarm(t *testing.T) {
 			w.follow()
 			spoiled := w.spoil(12)
 			w.lose()
-			var traffic sync.WaitGroup
+			w.slow.Store(true)
+			var all, traffic sync.WaitGroup
 			traffic.Go(func() {
 				for range 4 {
 					w.live(25)
 					w.follow()
 				}
 			})
+			var over atomic.Bool
+			all.Go(func() { traffic.Wait(); over.Store(true) })
 			for range 3 { // of two repairs at once, one finds done what the other has done
-				traffic.Go(func() { w.verify(true, func(cfg *verify.Config) { cfg.Wait = 50 * time.Millisecond }) })
+				all.Go(func() {
+					for !over.Load() {
+						w.verify(true, func(cfg *verify.Config) { cfg.Wait = 200 * time.Millisecond })
+						time.Sleep(time.Second)
+					}
+				})
 			}
-			traffic.Wait()
+			all.Wait()
+			w.slow.Store(false)
 			w.follow()
 			w.retryParked() // what could not be added to a torn accumulator
 			w.verify(true)  // what the traffic did not let it decide

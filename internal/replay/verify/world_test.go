@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +41,21 @@ type world struct {
 	arn    string
 	leases streamreader.Checkpoints
 	config projections.Config
+
+	slow atomic.Bool // calls take a random time
+	mu   sync.Mutex  // guards dice
+	dice *rand.Rand
+}
+
+// hesitate has calls take a random time if the world is slow: in a bubble, those who work at once take turns only where one waits.
+func (w *world) hesitate(string, any) error {
+	if w.slow.Load() {
+		w.mu.Lock()
+		wait := time.Duration(w.dice.Int64N(int64(2 * time.Millisecond)))
+		w.mu.Unlock()
+		time.Sleep(wait)
+	}
+	return nil
 }
 
 // loadSet compiles a population's rules once more, as every process does.
@@ -55,8 +72,9 @@ func newWorld(t testing.TB, p *population.Population, seed uint64) *world {
 	t.Helper()
 	w := &world{
 		t: t, ctx: context.Background(), p: p, r: rand.New(rand.NewPCG(seed, 1)),
-		sim: dynamosim.New(dynamosim.Options{Seed: seed}), leases: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"),
+		leases: streamreader.NewLeaseTable(dynamosim.New(dynamosim.Options{}), "leases"), dice: rand.New(rand.NewPCG(seed, 2)),
 	}
+	w.sim = dynamosim.New(dynamosim.Options{Seed: seed, Before: w.hesitate})
 	w.config = projections.Config{Client: w.sim, Table: "app", Worker: "one"}
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String("app"), BillingMode: ddb.BillingModePayPerRequest,

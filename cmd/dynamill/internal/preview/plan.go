@@ -77,13 +77,15 @@ func ShowPlan(ctx context.Context, out *output.Output, s *settings.Settings) err
 // CompareRules compares the rule file with the rules in force.
 func CompareRules(ctx context.Context, w *session.Session) (*projections.Comparison, error) {
 	found, err := projections.Compare(ctx, w.Env.Tables, w.Env.StateTable, w.Set)
+	if found != nil && found.Table != "" {
+		if owned := w.Env.CheckOwner(found.Table); owned != nil {
+			return nil, owned
+		}
+	}
 	if err != nil {
 		return nil, w.Env.Classify(fmt.Errorf("comparing the rules with those in force in table %q: %w", w.Table, err))
 	}
-	if found.Table == "" {
-		return found, nil
-	}
-	return found, w.Env.CheckOwner(found.Table)
+	return found, nil
 }
 
 // addOrigins says of a table without rules in force what `run` does first, and names a table of dynamill's own that was deleted.

@@ -189,9 +189,8 @@ func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 	return err
 }
 
-// Finish applies the rest of a plan, once its groups are rolled up: it takes the attribute off items that have no unique value, and so
-// display nothing.
-func Finish(ctx context.Context, r *host.Run, pl *plan.Changes) {
+// TakeOffUngrouped takes the attribute off items that have no unique value, and so display nothing.
+func TakeOffUngrouped(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	for id, u := range plan.PartOf[ungrouped](pl).All() {
 		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Contested)
 		if err == nil && allowed {

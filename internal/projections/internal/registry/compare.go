@@ -57,7 +57,8 @@ func (c *Comparison) Idle() bool {
 	})
 }
 
-// Compare says what a rule file would change. It writes nothing. Without a registry, every rule is new.
+// Compare says what a rule file would change. It writes nothing. Without a registry, every rule is new. If the table refuses the file, the
+// comparison comes with the error.
 func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison, error) {
 	found := &Comparison{StateTable: rd.StateTable}
 	own, known, err := Read(ctx, rd)
@@ -68,9 +69,6 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 		found.Table, found.Epoch = own.Name, own.Epoch
 	}
 	m := Match(set, known)
-	if err := m.crowded(set, known); err != nil {
-		return nil, err
-	}
 	former := slices.DeleteFunc(m.formers(known), func(id string) bool { return known[id].Cleaned })
 	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
 	if err != nil {
@@ -96,7 +94,7 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 	}
 	slices.SortStableFunc(gone, func(a, b RuleChange) int { return cmp.Compare(a.Name, b.Name) })
 	found.Rules = append(found.Rules, gone...)
-	return found, nil
+	return found, m.checkRows(set, known)
 }
 
 // compareRule says what becomes of a rule of the file.

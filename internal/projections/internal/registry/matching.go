@@ -83,30 +83,36 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 	return more
 }
 
-// derivedRowsMax is how many rows one transaction can check beside the derived item that it writes.
-const derivedRowsMax = plan.TransactActionsMax - 1
+// itemRowsMax is how many rows one transaction can check beside the derived item that it writes.
+const itemRowsMax = plan.TransactActionsMax - 1
 
-// crowded refuses rules whose write suffixes, with those that they had before, are more than one derived item can have.
-func (m Matched) crowded(set *rules.Set, known map[string]state.Rule) error {
-	rows, more := map[string]int{}, map[string][]string{} // of one item of each entity; the rules that take more than before
+// checkRows refuses write suffixes by which a derived item would have too many rows. The suffixes that its rules had before count, too.
+func (m Matched) checkRows(set *rules.Set, known map[string]state.Rule) error {
+	rows, raised, lowered := map[string]int{}, map[string][]string{}, map[string][]string{} // by entity
 	for _, r := range set.Rules {
 		if !r.Derives() {
 			continue
 		}
 		entity, before := r.Target.Name, known[m.IDs[r]].WriteShardsMax
-		if r.Suffixes() > before {
-			more[entity] = append(more[entity], r.Name)
-		}
 		rows[entity] += max(r.Suffixes(), before)
-	}
-	for _, entity := range slices.Sorted(maps.Keys(more)) {
-		if rows[entity] > derivedRowsMax {
-			return &table.SetupError{
-				Problem: fmt.Sprintf("the values of one %s would be spread over %d rows of the state table, with the most write_shards that "+
-					"each rule ever had; at most %d are allowed, since one transaction checks all of them", entity, rows[entity], derivedRowsMax),
-				Remedy: "lower `write_shards` of " + strings.Join(more[entity], ", "),
-			}
+		switch {
+		case r.Suffixes() > max(before, 1):
+			raised[entity] = append(raised[entity], r.Name)
+		case r.Suffixes() < before:
+			lowered[entity] = append(lowered[entity], r.Name)
 		}
+	}
+	for _, entity := range slices.Sorted(maps.Keys(rows)) {
+		if rows[entity] <= itemRowsMax {
+			continue
+		}
+		remedy := "remove " + lowered[entity][0] + ", run `dynamill replay`, and add it again: it is then counted anew"
+		if len(raised[entity]) > 0 {
+			remedy = "lower `write_shards` of " + strings.Join(raised[entity], ", ") + "; or " + remedy
+		}
+		return &table.SetupError{Remedy: remedy, Problem: fmt.Sprintf("the values of one %s would be spread over %d rows of the state table, "+
+			"with the most write_shards that each of its rules ever had; at most %d are allowed, since one transaction checks all of them",
+			entity, rows[entity], itemRowsMax)}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 		return table.Lost, err
 	}
 	if len(m.Fresh)+len(spread)+len(m.Retire) > 0 {
-		if err := m.crowded(opts.Rules, known); err != nil {
+		if err := m.checkRows(opts.Rules, known); err != nil {
 			return table.Lost, err
 		}
 		return reg.registerRules(ctx, opts.Rules, m, spread, known, formers)

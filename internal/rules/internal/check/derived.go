@@ -61,8 +61,8 @@ func (c *checker) derivedEntity(e *Entity) {
 			"%d rules make the items of %s; at most %d can, since DynamoDB bounds the length of a condition", count, name, derivedRulesMax)
 	case rows > derivedRowsMax:
 		c.Add(at, "entity.too_many_rows", "lower `write_shards`",
-			"the values of one %s are spread over %d rows; at most %d are allowed, since one transaction checks all of them", name, rows,
-			derivedRowsMax)
+			"the values of one %s are spread over %d rows; at most %d are allowed: one transaction checks them, and those of former `write_shards`",
+			name, rows, derivedRowsMax)
 	case attributes > derivedAttributesMax:
 		c.Add(at, "entity.too_many_attributes", "divide the attributes between two entities, or show some in a list",
 			"the rules of %s write %d attributes; at most %d are allowed, since DynamoDB limits an expression to 4 KB", name, attributes,

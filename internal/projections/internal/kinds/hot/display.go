@@ -14,6 +14,7 @@ import (
 
 var (
 	_ groups.Reader = (*Form)(nil)
+	_ host.Grouper  = (*kind)(nil)
 	_ host.Deferrer = (*kind)(nil)
 	_ host.Keeper   = (*kind)(nil)
 )
