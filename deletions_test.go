@@ -3,6 +3,7 @@ package dynamill_test
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
@@ -76,6 +78,16 @@ func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 		if there := itemsIn(t, cfg); there != children+100+3 {
 			t.Fatalf("%d items before anything was deleted", there)
 		}
+		others := othersThan(t, cfg, "p")
+		expectOthers := func(when string) {
+			t.Helper()
+			if there := othersThan(t, cfg, "p"); !maps.Equal(there, others) {
+				t.Errorf("%s, the items of others are %v, want %v", when, there, others)
+			}
+			if there := itemsIn(t, cfg); there != len(others) {
+				t.Errorf("%s, %d items are left, want the %d that belong elsewhere", when, there, len(others))
+			}
+		}
 		removePost("p")
 		for kills := 1; kills <= 3; kills++ {
 			for itemsIn(t, cfg) > children*(5-kills)/5+100 {
@@ -88,29 +100,59 @@ func TestLargeDeletionSurvivesThreeKills(t *testing.T) {
 			p = start(kills)
 		}
 		settled(t, p)
-		if there := itemsIn(t, cfg); there != 102 {
-			t.Errorf("%d items are left, want the 102 that belong elsewhere", there)
-		}
+		expectOthers("behind three kills")
 		write("POST#p", "COMMENT#late", "")
 		write("USER#late", "LIKE#p", "p")
 		settled(t, p)
-		if there := itemsIn(t, cfg); there != 102 {
-			t.Errorf("%d items after two were written late, want 102", there)
-		}
+		expectOthers("after two were written late")
 
 		p.kill() // no process runs when the other post is deleted and made again
 		removePost("q")
 		write("POST#q", "METADATA", "")
 		p = start(4)
 		settled(t, p)
-		if there := itemsIn(t, cfg); there != 102 {
-			t.Errorf("%d items after a post was made again, want 102", there)
+		expectOthers("after a post was made again")
+
+		family("p", children/5)
+		settled(t, p)
+		removePost("p")
+		for itemsIn(t, cfg) > children/10+len(others) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		write("POST#p", "METADATA", "") // no child is deleted from now on
+		left := itemsIn(t, cfg)
+		settled(t, p)
+		if there := itemsIn(t, cfg); there != left || left < len(others)+2 {
+			t.Errorf("%d items are left when a post is made again while its children are deleted, %d in the end", left, there)
 		}
 		p.stop()
 		if err := <-p.ended; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// othersThan are the items that belong to another post or to none.
+func othersThan(t *testing.T, cfg aws.Config, post string) map[string]string {
+	t.Helper()
+	others := map[string]string{}
+	for pages := dynamodb.NewScanPaginator(dynamodb.NewFromConfig(cfg), &dynamodb.ScanInput{TableName: aws.String("app"),
+		ConsistentRead: aws.Bool(true)}); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			texts := map[string]string{}
+			for name, v := range attributes.ItemFromTable(it) {
+				texts[name] = v.Text()
+			}
+			if texts["pk"] != "POST#"+post && texts["postId"] != post {
+				others[texts["pk"]+" "+texts["sk"]] = fmt.Sprint(texts)
+			}
+		}
+	}
+	return others
 }
 
 // settled waits until a process has nothing left to do.

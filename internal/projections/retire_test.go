@@ -102,11 +102,14 @@ func (w *world) social() {
 	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
 }
 
-// ruleChanges are changes of socialRules, with the attributes that must be gone after each.
-var ruleChanges = map[string]struct {
+// ruleChange is a rule of a file, what it is to be ("": it is removed), and the attributes that must be gone after that.
+type ruleChange struct {
 	rule, line string
 	gone       []string
-}{
+}
+
+// ruleChanges are changes of socialRules.
+var ruleChanges = map[string]ruleChange{
 	"count: another condition": {"member-count", `member-count: { count: Membership, as: Group.memberCount, where: role == "banned" }`,
 		[]string{"_dm_member-count"}},
 	"count: another attribute": {"member-count", `member-count: { count: Membership, as: Group.members, where: role != "banned" }`,
@@ -141,44 +144,47 @@ var ruleChanges = map[string]struct {
 func TestARuleThatChangesMovesWhatItWrote(t *testing.T) {
 	for name, to := range ruleChanges {
 		for _, driver := range []string{"seed", "replay"} {
-			t.Run(name+"/"+driver, func(t *testing.T) {
-				w := newWorld(t, socialRules)
-				w.social()
-				from := w.drain(w.seeded(), 0)
-				w.expectTrue()
-				next := withRule(t, socialRules, to.rule, to.line)
-				if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(t, next)}); !errors.As(err,
-					new(*RulesChangedError)) {
-					t.Fatalf("opening with changed rules: %v", err)
-				}
-				e := w.changing(next, nil)
-				if driver == "replay" {
-					passes := w.replay(e)
-					if len(passes) < 2 || passes[len(passes)-2] != "clean/2" || passes[len(passes)-1] != "sweep/2" {
-						t.Errorf("the passes are %q", passes)
-					}
-				} else if err := e.Seed(w.ctx, nil); err != nil {
-					t.Fatal(err)
-				}
-				from = w.drain(e, from)
-				w.expectTrue()
-				w.expectNone(to.gone...)
-				if to.rule == "member-list" {
-					w.expectMirrorsAre(next)
-				}
-				again, err := w.tryChanging(next, nil)
-				if err != nil || len(again.Describe().NewRules)+len(again.Describe().FormerRules) > 0 {
-					t.Errorf("opening again: %+v, %v", again.Describe(), err)
-				}
-				// And back: the same rule comes again under another id.
-				back := w.changing(socialRules, nil)
-				w.replay(back)
-				w.drain(back, from)
-				w.expectTrue()
-				w.expectNone("_dm_" + to.rule)
-			})
+			t.Run(name+"/"+driver, func(t *testing.T) { newWorld(t, socialRules).changeAndBack(driver, (*world).social, to) })
 		}
 	}
+}
+
+// changeAndBack fills a table, changes a rule, and changes it back.
+func (w *world) changeAndBack(driver string, fill func(*world), to ruleChange) {
+	file := w.file
+	fill(w)
+	from := w.drain(w.seeded(), 0)
+	w.expectTrue()
+	next := withRule(w.t, file, to.rule, to.line)
+	if _, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: loadRules(w.t, next)}); !errors.As(err,
+		new(*RulesChangedError)) {
+		w.t.Fatalf("opening with changed rules: %v", err)
+	}
+	e := w.changing(next, nil)
+	if driver == "replay" {
+		passes := w.replay(e)
+		if len(passes) < 2 || passes[len(passes)-2] != "clean/2" || passes[len(passes)-1] != "sweep/2" {
+			w.t.Errorf("the passes are %q", passes)
+		}
+	} else if err := e.Seed(w.ctx, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	from = w.drain(e, from)
+	w.expectTrue()
+	w.expectNone(to.gone...)
+	if to.rule == "member-list" {
+		w.expectMirrorsAre(next)
+	}
+	again, err := w.tryChanging(next, nil)
+	if err != nil || len(again.Describe().NewRules)+len(again.Describe().FormerRules) > 0 {
+		w.t.Errorf("opening again: %+v, %v", again.Describe(), err)
+	}
+	// And back: the same rule comes again under another id.
+	back := w.changing(file, nil)
+	w.replay(back)
+	w.drain(back, from)
+	w.expectTrue()
+	w.expectNone("_dm_" + to.rule)
 }
 
 // expectMirrorsAre holds the mirror items of Member to what the file's rule writes, but for copies.

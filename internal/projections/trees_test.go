@@ -114,8 +114,10 @@ func TestSubtreeOfFiveHundredFoldersMovesUnderTraffic(t *testing.T) {
 	}
 
 	moved := e.host.Counters.Children.Load()
-	w.move("f1", "f1999")
-	for i, n := range []string{"f3", "f700", "f1500"} { // beside
+	at := func(percent, more int) string { return fmt.Sprint("f", folders*percent/100+more) }
+	last := at(100, -1)
+	w.move("f1", last)
+	for i, n := range []string{"f3", at(35, 0), at(75, 0)} { // beside
 		w.update(folderKey(n), change.Item{"name": s("renamed")})
 		w.put(change.Item{"pk": s("FOLDER#" + n), "sk": s("FILE#b"), "size": change.Number(fmt.Sprint(i + 1))})
 		all := w.records()
@@ -124,8 +126,8 @@ func TestSubtreeOfFiveHundredFoldersMovesUnderTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		from += done
-		w.move(fmt.Sprintf("f%d", 1000+i), "f2")
-		w.delete(folderKey(fmt.Sprintf("f%d", 1200+i)))
+		w.move(at(50, i), "f2")
+		w.delete(folderKey(at(60, i)))
 	}
 	from = w.drain(e, from)
 	w.expectNoDrift()
@@ -134,12 +136,12 @@ func TestSubtreeOfFiveHundredFoldersMovesUnderTraffic(t *testing.T) {
 	}
 	w.expectFolders(e, map[string]string{})
 
-	w.move("f1999", "f3") // f3 is below f1, and f1 below f1999
+	w.move(last, "f3") // f3 is below f1, and f1 below the last one
 	from = w.drain(e, from)
 	w.expectNoDrift()
-	w.expectFolders(e, map[string]string{"f1": "tree.cycle", "f2": "tree.cycle", "f3": "tree.cycle", "f1999": "tree.cycle"})
+	w.expectFolders(e, map[string]string{"f1": "tree.cycle", "f2": "tree.cycle", "f3": "tree.cycle", last: "tree.cycle"})
 
-	w.move("f1999", "f0")
+	w.move(last, "f0")
 	w.drain(e, from)
 	w.expectNoDrift()
 	w.expectFolders(e, map[string]string{})
