@@ -77,9 +77,8 @@ func full(it change.Item) change.Item {
 	return it
 }
 
-// TestAFullItemThatLosesItsUniqueValueIsParked has no room for the stamp that hides a count.
-func TestAFullItemThatLosesItsUniqueValueIsParked(t *testing.T) {
-	const ruleFile = `
+// likeRules count likes on posts that are found by their unique value.
+const likeRules = `
 version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -87,8 +86,11 @@ entities:
   Like: { key: { pk: "LIKE#${user}", sk: "POST#${postId}" } }
 rules:
   likes: { count: Like, as: Post.likes, by: postId }
-  posts: { count: Post, as: User.posts }
 `
+
+// TestAFullItemThatLosesItsUniqueValueIsParked has no room for the stamp that hides a count.
+func TestAFullItemThatLosesItsUniqueValueIsParked(t *testing.T) {
+	ruleFile := likeRules + "  posts: { count: Post, as: User.posts }\n"
 	w := newWorld(t, strings.Replace(ruleFile, "  Like:", "  User: { key: { pk: \"USER#${user}\", sk: PROFILE } }\n  Like:", 1))
 	w.put(change.Item{"pk": s("USER#1"), "sk": s("PROFILE")})
 	loser := change.Key{Partition: "USER#2", Sort: "POST#1"}
@@ -111,15 +113,7 @@ rules:
 
 // TestAnItemWithoutAUniqueValueIsCorrectedOnceARecord has another program write a count on an item that displays none.
 func TestAnItemWithoutAUniqueValueIsCorrectedOnceARecord(t *testing.T) {
-	w := newWorld(t, `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post: { key: { pk: "USER#${user}", sk: "POST#${at}" }, unique: postId }
-  Like: { key: { pk: "LIKE#${user}", sk: "POST#${postId}" } }
-rules:
-  likes: { count: Like, as: Post.likes, by: postId }
-`)
+	w := newWorld(t, likeRules)
 	e := w.seeded()
 	post := change.Key{Partition: "USER#1", Sort: "POST#1"}
 	w.put(change.Item{"pk": s(post.Partition), "sk": s(post.Sort)})
@@ -201,15 +195,7 @@ rules:
 // another item with the value, cost where many items have it.
 func TestALikeWritesOneOfManyWithTheSameUniqueValue(t *testing.T) {
 	const losers = 300
-	w := newWorld(t, `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post: { key: { pk: "USER#${user}", sk: "POST#${at}" }, unique: postId }
-  Like: { key: { pk: "LIKE#${user}", sk: "POST#${postId}" } }
-rules:
-  likes: { count: Like, as: Post.likes, by: postId }
-`)
+	w := newWorld(t, likeRules)
 	e := w.seeded()
 	putPost := func(user string) change.Key {
 		key := change.Key{Partition: "USER#" + user, Sort: "POST#1"}

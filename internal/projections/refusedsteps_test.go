@@ -226,15 +226,7 @@ func TestStepsKeepTheAgreedEpoch(t *testing.T) {
 }
 
 func TestReplayRaisesAHiddenStamp(t *testing.T) {
-	w := newWorld(t, `
-version: 1
-table: { keys: [pk, sk] }
-entities:
-  Post: { key: { pk: "USER#${user}", sk: "POST#${at}" }, unique: postId }
-  Like: { key: { pk: "LIKE#${user}", sk: "POST#${postId}" } }
-rules:
-  likes: { count: Like, as: Post.likes, by: postId }
-`)
+	w := newWorld(t, likeRules)
 	e := w.seeded()
 	a, b := change.Key{Partition: "USER#a", Sort: "POST#1"}, change.Key{Partition: "USER#b", Sort: "POST#1"}
 	put := func(k change.Key) { w.put(change.Item{"pk": s(k.Partition), "sk": s(k.Sort), "postId": s("p")}) }
