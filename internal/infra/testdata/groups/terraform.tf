@@ -173,7 +173,9 @@ resource "aws_iam_role_policy" "function" {
     Version = "2012-10-17"
     Statement = [
       # What the rules read and write in your table. ConditionCheckItem is for mirror, copy, set and tree
-      # rules. DeleteItem takes mirror items away whose source is gone.
+      # rules. ConditionCheckItem lets a delete rule check that a parent is gone. DeleteItem deletes the
+      # children of deleted parents, as delete rules ask for. DeleteItem takes mirror items away whose source
+      # is gone.
       {
         Sid    = "Table"
         Effect = "Allow"
