@@ -251,7 +251,7 @@ const (
 )
 
 var (
-	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|mirror|tree|delete):.*\n`)
+	ruleLine    = regexp.MustCompile(`(?m)^  [\w-]+: *\{ (copy|count|sum|average|min|max|first|last|set|mirror|tree|delete):.*\n`)
 	writeShards = regexp.MustCompile(`write_shards: \d`)
 )
 
