@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
@@ -103,11 +105,14 @@ func TestOrphansAreListedAndDeletedOnRequest(t *testing.T) {
 	}
 }
 
-// TestDryRunCountsChildrenBeforeTheyAreDeleted asks what would go with a post of 10,000 comments whose deletion is not applied yet.
-func TestDryRunCountsChildrenBeforeTheyAreDeleted(t *testing.T) {
+// TestChildrenGoAlthoughTheProcessIsKilledThreeTimes asks what would go with a post of 10,000 comments whose deletion is not applied yet.
+// Then it kills the process that deletes them, three times, and writes a comment of the deleted post on the way. What belongs to nobody,
+// or to another post, stays as it is.
+func TestChildrenGoAlthoughTheProcessIsKilledThreeTimes(t *testing.T) {
 	t.Parallel()
 	comments := worldsize.Of(10_000, 1_000)
 	w := newBelongingWorld(t, comments)
+	w.put(key("POST#q", "METADATA"), item("POST#q", "COMMENT#1", "text", "Hello"), item("USER#u", "PROFILE", "name", "Ann"))
 	w.drain()
 	w.delete("POST#p", "METADATA")
 	var previewed replaying.Previewed
@@ -115,14 +120,55 @@ func TestDryRunCountsChildrenBeforeTheyAreDeleted(t *testing.T) {
 	if len(previewed.Orphans) != 1 || previewed.Orphans[0].Items != int64(comments+2) || previewed.Changes != 0 {
 		t.Errorf("the dry run says %+v", previewed)
 	}
-	if w.items()["POST#p COMMENT#000000"] == nil {
-		t.Error("a dry run deletes")
+	left := w.commentsOf("POST#p")
+	if left != comments {
+		t.Fatalf("after a dry run %d comments are left of %d", left, comments)
+	}
+	for kill := range 3 {
+		before := left
+		cmd, _, stderr := w.command("run", "--worker", "one") // the same name, so that it waits for no lease to expire
+		w.must(cmd.Start())
+		eventually(t, "the process deletes comments", func() bool {
+			left = w.commentsOf("POST#p")
+			return left < before
+		})
+		w.must(cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+		if left = w.commentsOf("POST#p"); left == 0 {
+			t.Fatalf("all comments are gone at kill %d, so it shows nothing\n%s", kill+1, stderr)
+		}
+		t.Logf("killed when %d comments were left", left)
+		if kill == 1 {
+			w.put(key("POST#p", "COMMENT#late"))
+		}
 	}
 	w.drain()
-	items, err := w.scan(w.table)
-	if w.must(err); len(items) != 2 {
-		t.Errorf("%d items are left, want the two comments without a post", len(items))
+	want := map[string]change.Item{
+		"POST#none COMMENT#1": key("POST#none", "COMMENT#1"), "POST#none COMMENT#2": key("POST#none", "COMMENT#2"),
+		"POST#q METADATA": key("POST#q", "METADATA"), "POST#q COMMENT#1": item("POST#q", "COMMENT#1", "text", "Hello"),
+		"USER#u PROFILE": item("USER#u", "PROFILE", "name", "Ann"),
 	}
+	if diff := cmp.Diff(want, w.items()); diff != "" {
+		t.Errorf("what is left:\n%s", diff)
+	}
+}
+
+// commentsOf counts the comments of a post.
+func (w *world) commentsOf(post string) (n int) {
+	w.t.Helper()
+	pages := dynamodb.NewQueryPaginator(w.client, &dynamodb.QueryInput{
+		TableName: &w.table, Select: types.SelectCount, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("pk = :post AND begins_with(sk, :comment)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":post": &types.AttributeValueMemberS{Value: post}, ":comment": &types.AttributeValueMemberS{Value: "COMMENT#"},
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(w.t.Context())
+		w.must(err)
+		n += int(page.Count)
+	}
+	return n
 }
 
 // mustPrint runs a command that prints JSON.
