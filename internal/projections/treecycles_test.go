@@ -1,8 +1,10 @@
 package projections
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +30,15 @@ func TestLargeCycleIsParkedInSteps(t *testing.T) {
 				w.put(folder(fmt.Sprint("r", i), fmt.Sprint("r", (i+1)%n), "n"))
 			}
 			e := w.seeded()
+			var log bytes.Buffer
+			e.host.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			from := w.drain(e, 0)
 			w.expectNoDrift()
 			if got := len(w.parkedFolders(e)); got != want {
 				t.Errorf("%d are parked, want %d", got, want)
+			}
+			if said := strings.Contains(log.String(), "too large for that"); said != (n > 200) {
+				t.Errorf("the log says that the cycle is too large: %v", said)
 			}
 			w.move("r0", "nowhere")
 			w.drain(e, from)

@@ -146,6 +146,10 @@ func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item, ro
 		}
 	}
 	cycle, ends, err := w.walkUp(ctx, walk{ItemRule: id, item: item, most: cycleMax, near: near})
+	if err == nil && (ends == nowhere || ends == atStart && !isListed(cycle)) {
+		w.Logger.WarnContext(ctx, "an item shows no path, and is not parked: it is in or below a cycle too large for that, or too many are above it",
+			"rule", id.Rule.Name, "item", id.Key.String(), "items_max", cycleMax, "key_bytes_max", cycleBytesMax)
+	}
 	if ends != atStart || !isListed(cycle) {
 		cycle = nil
 	}
