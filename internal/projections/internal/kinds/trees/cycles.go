@@ -147,7 +147,7 @@ func (w run) cycleOf(ctx context.Context, id plan.ItemRule, item change.Item, ro
 	}
 	cycle, ends, err := w.walkUp(ctx, walk{ItemRule: id, item: item, most: cycleMax, near: near})
 	if err == nil && (ends == nowhere || ends == atStart && !isListed(cycle)) {
-		w.Logger.WarnContext(ctx, "an item shows no path, and is not parked: it is in or below a cycle too large for that, or too many are above it",
+		w.Logger.WarnContext(ctx, "an item shows no path, and is not parked: its cycle is too large for that, or too many items are above it",
 			"rule", id.Rule.Name, "item", id.Key.String(), "items_max", cycleMax, "key_bytes_max", cycleBytesMax)
 	}
 	if ends != atStart || !isListed(cycle) {
