@@ -106,8 +106,8 @@ func TestOrphansAreListedAndDeletedOnRequest(t *testing.T) {
 }
 
 // TestChildrenGoAlthoughTheProcessIsKilledThreeTimes asks what would go with a post of 10,000 comments whose deletion is not applied yet.
-// Then it kills the process that deletes them, three times, and writes a comment of the deleted post on the way. What belongs to nobody,
-// or to another post, stays as it is.
+// Then it kills the process that deletes them, three times, and writes a comment of the deleted post on the way. Items of no post,
+// or of another post, stay as they are.
 func TestChildrenGoAlthoughTheProcessIsKilledThreeTimes(t *testing.T) {
 	t.Parallel()
 	comments := worldsize.Of(10_000, 1_000)

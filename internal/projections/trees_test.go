@@ -167,6 +167,15 @@ func TestMoveCostsTwoWritesForEachFolder(t *testing.T) {
 	if units := w.sim.Usage().Sub(before).WriteUnits; units != 2*folders {
 		t.Errorf("%v write units, want %d", units, 2*folders)
 	}
+	for in, want := range map[string]float64{"": 2, "f0": 3} { // a root has no reference
+		from := w.drain(e, 0)
+		w.put(folder("new"+in, in, "n"))
+		before := w.sim.Usage()
+		w.drain(e, from)
+		if units := w.sim.Usage().Sub(before).WriteUnits; units != want {
+			t.Errorf("a folder that comes in %q: %v write units, want %v", in, units, want)
+		}
+	}
 	w.expectNoDrift()
 }
 

@@ -45,8 +45,8 @@ func (p *Plan) addOrphans(ctx context.Context, w *session.Session, found *projec
 	}
 	for _, r := range asked {
 		i := slices.IndexFunc(p.Rules, func(line ruleChange) bool { return line.Rule == r.Name })
-		text := fmt.Sprintf("how many %s items have no %s already, `dynamill replay --dry-run --rule %s` says: the table is large", r.Target.Name,
-			r.Source.Name, r.Name)
+		text := fmt.Sprintf("the table is large: `dynamill replay --dry-run --rule %s`, with this rule file, says how many %s items have no %s "+
+			"already", r.Name, r.Target.Name, r.Source.Name)
 		if counted {
 			p.Rules[i].Orphans = new(numbers[r.Name])
 			text = OrphansText(r, numbers[r.Name])
