@@ -60,8 +60,8 @@ func (l *life) judgeCascade(w *adversary.Worker, key change.Key, before change.I
 	}
 }
 
-// knowsHolder reports whether a locator says that an item has a unique value; also if a new rule has not seen all items, as it must wait
-// until it has.
+// knowsHolder reports whether a locator says that an item has a unique value, or a mark that it had it when it was deleted: no child goes
+// once it has it again. So it does if a new rule has not seen all items, as that must wait until it has.
 func (l *life) knowsHolder(r *rules.Rule, value string, holder change.Key) bool {
 	rows, err := items(l.crew.Sim, stateTableName)
 	if err != nil || isNew(r, rows) {
@@ -70,8 +70,14 @@ func (l *life) knowsHolder(r *rules.Rule, value string, holder change.Key) bool 
 	escaped := strings.NewReplacer("%", "%25", "/", "%2F").Replace(value)
 	return slices.ContainsFunc(rows, func(row change.Item) bool {
 		pk := row["pk"].Text()
-		return strings.HasPrefix(pk, "locator/") && (strings.HasSuffix(pk, "/"+escaped) || strings.Contains(pk, "~")) &&
-			slices.ContainsFunc(row["items"].List(), func(v change.Value) bool { return v.Text() == holder.String() })
+		names := row["items"]
+		if strings.HasPrefix(pk, "parent/"+oracle.RuleID(r.Name)+"/") {
+			names = row["former"]
+		} else if !strings.HasPrefix(pk, "locator/") {
+			return false
+		}
+		return (strings.HasSuffix(pk, "/"+escaped) || strings.Contains(pk, "~")) &&
+			slices.ContainsFunc(names.List(), func(v change.Value) bool { return v.Text() == holder.String() })
 	})
 }
 

@@ -27,8 +27,8 @@ func NameOf(b *plan.Binding, parent change.Key) string {
 	return parent.String()
 }
 
-// AskValue asks for filling the children of what an image is known by; deleted says that the item is gone.
-func AskValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Image, index int, deleted bool) {
+// AskValue asks for filling the children of what an image is known by; deleted is the item, if it is gone.
+func AskValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Image, index int, deleted ...change.Key) {
 	if img == nil {
 		return
 	}
@@ -36,7 +36,7 @@ func AskValue(pl *plan.Changes, b *plan.Binding, m *rules.Match, img change.Imag
 		g := plan.GroupRef{Binding: b, Group: value}
 		pl.Rollups.OrPut(g, plan.Rollup{First: index})
 		asked := Asked(pl).Values.OrPut(g, Value{})
-		asked.Deleted = asked.Deleted || deleted
+		asked.Deleted = append(asked.Deleted, deleted...)
 	}
 }
 

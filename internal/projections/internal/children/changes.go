@@ -36,7 +36,7 @@ type FanOut struct {
 
 // Value is a unique value of which an item, a parent, changed.
 type Value struct {
-	Deleted bool // a record says that the item was deleted
+	Deleted []change.Key // items that had it and were deleted, as records say
 }
 
 // Fill is a child that is to be filled: its reference changed, or what a rule wrote on it.
@@ -70,8 +70,12 @@ func classifyParent(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.V
 		return false
 	}
 	if b.Rule.ByUnique {
-		AskValue(pl, b, v.OldMatch, v.Old, v.Index, v.Record.New == nil)
-		AskValue(pl, b, v.NewMatch, v.New, v.Index, false)
+		var deleted []change.Key
+		if v.Record.New == nil {
+			deleted = append(deleted, v.Record.Key)
+		}
+		AskValue(pl, b, v.OldMatch, v.Old, v.Index, deleted...)
+		AskValue(pl, b, v.NewMatch, v.New, v.Index)
 		return true
 	}
 	f := Asked(pl).FanOuts.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, FanOut{First: v.Index})
@@ -141,7 +145,7 @@ func (Following[K]) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding,
 	switch parent := it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key); { // there or gone
 	case parent && b.Rule.ByUnique:
 		if it.Match.Entity == b.Rule.Source {
-			AskValue(pl, b, &it.Match, it.Image, 0, false)
+			AskValue(pl, b, &it.Match, it.Image, 0)
 		}
 	case parent:
 		asked.Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)

@@ -1,6 +1,8 @@
 package state
 
 import (
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -58,6 +60,16 @@ func ParentAt(b *plan.Binding, r table.Row) stamp.Version {
 // IsMarked reports whether the row of a parent says that the parent was deleted: only then do children go with it. A row without that,
 // which another program made or wrote over, deletes nothing.
 func IsMarked(r table.Row) bool { return attributes.FromTable(r["deleted"]).Bool() }
+
+// FormerParents are the items of whose deletion the mark of a unique value tells.
+func FormerParents(r table.Row) (keys []change.Key) {
+	if former, ok := r["former"].(*ddb.AttributeValueMemberSS); ok && IsMarked(r) {
+		for _, text := range former.Value {
+			keys = append(keys, change.ParseKey(text))
+		}
+	}
+	return keys
+}
 
 // SeenAt is the version of a row of references, or of a parent with a position; "" if there is none.
 func SeenAt(b *plan.Binding, r table.Row) stamp.Version {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,6 +42,23 @@ func putMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Vers
 	condition := state.SeenBefore(c, id.Binding, "<=", v)
 	return w.Tables.UpdateState(ctx, id.ID, "marking the deletion of "+id.Key.String(), state.ParentKey(id.Binding, id.Key), set, condition, c)
 }
+
+// formerSet has the mark of a value tell which items had it. The transactions that delete check that none of them has it again, because
+// the locator tells that only when the item's record is applied.
+func formerSet(c *table.Expression, mark table.Row, deleted []change.Key) string {
+	var texts []string
+	for _, key := range append(state.FormerParents(mark), deleted...) {
+		if text := key.String(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	former := &ddb.AttributeValueMemberSS{Value: texts[max(0, len(texts)-formerMax):]}
+	return c.Format(", %n = %v", "former", former)
+}
+
+// formerMax is how many items a mark names: a transaction that checks them all, of up to 400 KB each, beside one child stays below 4 MB
+// (Amazon DynamoDB developer guide, "Quotas"). Of more items, it names those that were deleted now, and some of the others.
+const formerMax = 4
 
 // deletedSet are the attributes of every mark. The clock decides when it goes, and nothing else.
 func deletedSet(w children.Run, c *table.Expression) string {
@@ -85,7 +103,8 @@ func takeMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(mark, "a", "changes"))
 	doing, key := "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key)
-	return w.Tables.UpdateState(ctx, id.ID, doing, key, c.Format("SET %n = %v REMOVE %n", attribute, v, "deleted"), condition, c)
+	update := c.Format("SET %n = %v REMOVE %n, %n, %n", attribute, v, "deleted", "former", "until")
+	return w.Tables.UpdateState(ctx, id.ID, doing, key, update, condition, c)
 }
 
 func readMark(ctx context.Context, w children.Run, id plan.ItemRule) (table.Row, error) {
@@ -103,13 +122,17 @@ func (kind) RollUp(ctx context.Context, r *host.Run, groups []plan.GroupRef, pl 
 		if v == nil && len(pl.Rollups.Of(g).Relocated) == 0 {
 			return nil
 		}
-		return valueChanged(ctx, w, g, v != nil && v.Deleted)
+		var deleted []change.Key
+		if v != nil {
+			deleted = v.Deleted
+		}
+		return valueChanged(ctx, w, g, deleted)
 	})
 }
 
 // valueChanged puts the mark of a value whose item was deleted, if no other item has the value, and begins with its children; or it takes
 // the mark away, because an item has the value. An item that takes the value at this moment is found by the transactions that delete.
-func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted bool) error {
+func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted []change.Key) error {
 	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
 	return table.Contend(ctx, "looking for an item with "+g.Group, func() (table.Round, error) {
 		mark, err := readMark(ctx, w, id) // before the locator: an item that has the value then has it since the mark was put
@@ -130,10 +153,10 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 		case len(locator.Sources) > 0 && state.IsMarked(mark):
 			dropped, err := dropMark(ctx, w, id, mark)
 			return table.FinishedIf(dropped), err // another worker may have raised it
-		case len(locator.Sources) > 0 || !deleted:
+		case len(locator.Sources) > 0 || len(deleted) == 0:
 			return table.Finished, nil
 		}
-		v, err := countMark(ctx, w, id)
+		v, err := countMark(ctx, w, id, deleted)
 		if err != nil {
 			return table.Lost, err
 		}
@@ -145,13 +168,18 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 // writes two items, whose records come in any order: the worker that applies the other one is given time. Nothing else hangs on it.
 const takeoverTime = 30 * time.Second
 
-// takeoverEnd is when the children of a value that is marked are left no more. A mark expires a fixed time after its deletion.
+// takeoverEnd is when the children of a value that is marked are left no more. A mark expires a fixed time after its deletion. A child that
+// comes later is left, too, for as long: it may come with an item that has the value.
 func takeoverEnd(mark table.Row) time.Time {
-	return time.Unix(table.NumberOf(mark["ttl"]), 0).Add(takeoverTime - state.TombstoneTTL)
+	first := time.Unix(table.NumberOf(mark["ttl"]), 0).Add(takeoverTime - state.TombstoneTTL)
+	if later := time.Unix(table.NumberOf(mark["until"]), 0); later.After(first) {
+		return later
+	}
+	return first
 }
 
 // leaveMarked leaves the children of a value to the task, if it still is marked. The mark's count is raised: so the task begins with the
-// first child again. What other children wait for stays.
+// first child again. Its time stays as long as other children wait for it.
 func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	v, end := stamp.Version(""), time.Time{}
 	doing := "leaving children of " + id.Key.Partition
@@ -162,8 +190,12 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 		}
 		count, c := nextCount(w, mark), table.NewExpression()
 		v, end = stamp.VersionOf(id.Epoch, count), takeoverEnd(mark)
-		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key),
-			c.Format("SET %n = %v", "changes", table.Number(count)), table.Whole(c.SameAs(mark, "changes", "deleted")), c)
+		if now := w.Now(); !now.Before(end) {
+			end = now.Add(takeoverTime)
+		}
+		set := c.Format("SET %n = %v, %n = %v", "changes", table.Number(count), "until", table.Number(end.Unix()))
+		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), set,
+			table.Whole(c.SameAs(mark, "changes", "deleted")), c)
 		return table.FinishedIf(written), err
 	})
 	if err != nil || v == "" {
@@ -203,8 +235,8 @@ func nextCount(w children.Run, row table.Row) int64 {
 	return max(state.CountOf(row["changes"]), w.Now().Unix()) + 1
 }
 
-// countMark marks a value. The version of its mark is a count, because its items have no order.
-func countMark(ctx context.Context, w children.Run, id plan.ItemRule) (v stamp.Version, err error) {
+// countMark marks a value whose items were deleted. The version of its mark is a count, because its items have no order.
+func countMark(ctx context.Context, w children.Run, id plan.ItemRule, deleted []change.Key) (v stamp.Version, err error) {
 	doing := "marking the deletion of " + id.Key.Partition
 	err = table.Contend(ctx, doing, func() (table.Round, error) {
 		mark, err := readMark(ctx, w, id)
@@ -213,7 +245,7 @@ func countMark(ctx context.Context, w children.Run, id plan.ItemRule) (v stamp.V
 		}
 		count := nextCount(w, mark)
 		c := table.NewExpression()
-		set := c.Format("SET %n = %v, ", "changes", table.Number(count)) + deletedSet(w, c)
+		set := c.Format("SET %n = %v, ", "changes", table.Number(count)) + deletedSet(w, c) + formerSet(c, mark, deleted)
 		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), set,
 			table.Whole(c.SameAs(mark, "changes")), c)
 		v = stamp.VersionOf(id.Epoch, count)

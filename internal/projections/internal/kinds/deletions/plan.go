@@ -83,14 +83,15 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	gone, asked := it.Late.Gone[b.ID], children.Asked(pl)
 	if b.Rule.ByUnique && it.Scope == plan.Everything && it.Match.Entity == b.Rule.Source {
-		children.AskValue(pl, b, &it.Match, it.Image, 0, false)
+		children.AskValue(pl, b, &it.Match, it.Image, 0)
 	}
 	switch unread := it.Image == nil && it.Late.Unread && len(b.Rule.Source.Equals) == 0 && b.Rule.Source.HasKey(it.Key); {
 	case b.Rule.ByUnique:
 		for _, parent := range gone {
 			g := plan.GroupRef{Binding: b, Group: parent.Partition}
 			pl.Rollups.OrPut(g, plan.Rollup{})
-			asked.Values.OrPut(g, children.Value{}).Deleted = true
+			v := asked.Values.OrPut(g, children.Value{})
+			v.Deleted = append(v.Deleted, it.Key)
 		}
 	case it.Match.Entity != b.Rule.Source && (len(gone) > 0 || unread):
 		asked.FanOuts.Put(plan.ItemRule{Binding: b, Key: it.Key}, &children.FanOut{Position: it.Late.Position})
@@ -105,7 +106,7 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	asked, parent, child := children.Asked(pl), b.Rule.Source.Name, b.Rule.Target.Name
 	const ifGone = ", unless there is one again"
 	for g, v := range asked.Values.All() {
-		if g.Binding == b && v.Deleted {
+		if g.Binding == b && len(v.Deleted) > 0 {
 			tell("the "+parent+" found as "+g.Group+" was deleted", "delete every "+child+" that names it"+ifGone)
 		}
 	}

@@ -24,30 +24,37 @@ const removedAtOnce = 50
 // reference, "BatchGetItem").
 const readAtOnce = 100
 
-// absence are the checks, at most one, that a parent of some children is not there. A key under which the table can hold no item
-// needs none, nor does one under which a child stands.
-func absence(rd *table.Reader, parent plan.ItemRule, some []change.Key) []ddb.TransactWriteItem {
-	if !parent.Rule.ByUnique && (!rd.CanExist(parent.Key) || slices.Contains(some, parent.Key)) {
-		return nil
-	}
-	return []ddb.TransactWriteItem{absent(rd, parent)}
-}
-
-// absent checks in a transaction that a parent is not there: no item of the parents' entity has its key, or no item has its value as
-// far as the locator tells.
-func absent(rd *table.Reader, parent plan.ItemRule) ddb.TransactWriteItem {
+// absence are the checks in a transaction that a parent of some children is not there. If a unique value is the parent, no item has it as
+// far as the locator tells, and those of whose deletion the mark tells do not have it again. A key under which the table can hold no item
+// needs no check, nor does one under which a child stands.
+func absence(rd *table.Reader, parent plan.ItemRule, mark table.Row, some []change.Key) (parts []ddb.TransactWriteItem) {
+	keys := []change.Key{parent.Key}
 	if parent.Rule.ByUnique {
 		c := table.NewExpression()
-		return rd.CheckPart(state.LocatorKey(parent.Locator, parent.Key.Partition), c.Format("attribute_not_exists(%n)", "items"), c)
+		located := state.LocatorKey(parent.Locator, parent.Key.Partition)
+		parts = append(parts, rd.CheckPart(located, c.Format("attribute_not_exists(%n)", "items"), c))
+		keys = state.FormerParents(mark)
 	}
-	t := target.On(parent.Binding, "", parent.Key)
-	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
-	if equals := parent.Rule.Source.Equals; len(equals) > 0 {
-		others := ""
-		for _, eq := range equals {
-			others += t.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+	for _, key := range keys {
+		if rd.CanExist(key) && !slices.Contains(some, key) {
+			parts = append(parts, absent(rd, parent, key))
 		}
-		t.Condition += " OR NOT (" + table.Whole(others) + ")"
+	}
+	return parts
+}
+
+// absent checks in a transaction that no item of the parents' entity has a key, or that it does not have the value that is the parent.
+func absent(rd *table.Reader, parent plan.ItemRule, key change.Key) ddb.TransactWriteItem {
+	entity, t, others := parent.Rule.Source, target.On(parent.Binding, "", key), ""
+	for _, eq := range entity.Equals {
+		others += t.Format(" AND %n = %v", eq.Attribute, attributes.ToTable(eq.Value))
+	}
+	if parent.Rule.ByUnique && !entity.UniqueInKey() {
+		others += target.HoldsText(t.Expression, entity.Unique, parent.Key.Partition)
+	}
+	t.Condition = t.Format("attribute_not_exists(%n)", rd.PartitionKey)
+	if others != "" {
+		t.Condition = t.Format("NOT (attribute_exists(%n)", rd.PartitionKey) + others + ")"
 	}
 	return t.InTransaction(rd)
 }
@@ -128,15 +135,15 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 	return 0, nil
 }
 
-// Remove implements children.Marking. If an item may have the parent's value and the locator does not list it yet, Remove leaves the
-// children to the task. If another worker raises the mark meanwhile, Remove reads the mark again and goes on: that worker may crash before
-// it puts a task.
+// Remove implements children.Marking. Where a value is the parent, an item may have it that the locator does not list yet, so Remove leaves
+// the children to the task. If another worker raises the mark meanwhile, Remove reads the mark again and goes on: that worker may crash
+// before it puts a task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
+	if parent.Rule.ByUnique {
+		return leaveMarked(ctx, w, parent)
+	}
 	return table.Contend(ctx, doing, func() (table.Round, error) {
-		if parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))) {
-			return table.Finished, leaveMarked(ctx, w, parent)
-		}
 		seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
 		if err != nil {
 			return table.Lost, err
@@ -217,7 +224,7 @@ func removeOne(ctx context.Context, w children.Run, parent plan.ItemRule, mark t
 // removeTogether deletes children in one transaction, which checks that the parent is not there and that its mark is as it was read.
 func removeTogether(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key,
 	seen map[change.Key]change.Item) error {
-	parts := absence(w.Tables.Reader, parent, some)
+	parts := absence(w.Tables.Reader, parent, mark, some)
 	checks := append(slices.Repeat([]error{errParentThere}, len(parts)), errMarkMoved)
 	parts = append(parts, marked(w.Tables.Reader, parent, mark))
 	for _, key := range some {

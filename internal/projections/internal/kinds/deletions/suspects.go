@@ -73,8 +73,9 @@ func deleteOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (b
 	if len(r.Findings) == 0 {
 		return false, nil
 	}
-	parts := append(absence(e.Tables.Reader, parent, []change.Key{key}), deletion(e.Tables.Reader, parent.Binding, key, e.Items[key]))
-	if mark := e.Rows[state.ParentKey(parent.Binding, parent.Key)]; state.IsMarked(mark) {
+	mark := e.Rows[state.ParentKey(parent.Binding, parent.Key)]
+	parts := append(absence(e.Tables.Reader, parent, mark, []change.Key{key}), deletion(e.Tables.Reader, parent.Binding, key, e.Items[key]))
+	if state.IsMarked(mark) {
 		parts = append(parts, marked(e.Tables.Reader, parent, mark))
 	}
 	return e.Transact(ctx, "deleting the orphan "+key.String(), parent.ID, parts)
