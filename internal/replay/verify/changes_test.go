@@ -180,3 +180,33 @@ func TestRulesThatChangeMeanwhileAreNoticedWhereOnlyAParkedEffectIsMissing(t *te
 		t.Errorf("ended with %v", err)
 	}
 }
+
+// TestAttributesOfManyItemsAreForeseen foresees rules that show some of the members of each group: what is shown, and the units. Only a
+// roll-up can tell which value it is.
+func TestAttributesOfManyItemsAreForeseen(t *testing.T) {
+	w := newClub(t)
+	w.follow()
+	w.put("app", texts("pk", "GROUP#a", "sk", "METADATA", "highest", "y", "newest", "by hand"))
+	w.follow()
+	w.become(clubRules + "  highest: { max: role, of: Membership, as: Group.highest }\n" +
+		"  newest: { last: 1, of: Membership, as: Group.newest, attributes: [missing], order: role }\n")
+	found, summary := w.ahead(w.rows())
+	for what, n := range map[string]int{
+		"highest: missing ledger entry": 3, "newest: missing ledger entry": 3, "highest: wrong accumulator": 2, "newest: wrong accumulator": 2,
+		"highest: wrong displayed value": 1, "highest: missing displayed value": 1,
+		"newest: wrong displayed value": 1, "newest: missing displayed value": 1,
+	} {
+		if found[what] != n {
+			t.Errorf("%s: %d, want %d", what, found[what], n)
+		}
+		delete(found, what)
+	}
+	if units := 6*6 + 4*2 + 4*1; len(found) > 0 || summary.WriteUnits != float64(units) {
+		t.Errorf("foreseen, too: %v, for %v write units, want %d", found, summary.WriteUnits, units)
+	}
+	w.follow()
+	w.expectRight("in force")
+	if found, _ := w.ahead(w.rows()); len(found) > 0 {
+		t.Errorf("nothing is left to do, but: %v", found)
+	}
+}

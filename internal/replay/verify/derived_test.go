@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
@@ -56,4 +57,40 @@ func TestDerivedItemIsFoundAndMended(t *testing.T) {
 			w.expectRight("after the repair")
 		}))
 	}
+}
+
+// TestPutOffRollupOfAnotherRuleIsNoDrift has an item that two rules make lose its only source, which one of them shows, while that rule's
+// roll-up is put off.
+func TestPutOffRollupOfAnotherRuleIsNoDrift(t *testing.T) {
+	inBubble(putOffRollup)(t)
+}
+
+func putOffRollup(t *testing.T) {
+	w := worldOf(t, "tags", `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+  Tag:     { key: { pk: "TAG#${tag}", sk: "METADATA" }, derived: true }
+rules:
+  liked: { count: Comment, as: Tag.liked, by: tag, where: likes > 0 }
+  best:  { last: [commentId as best], of: Comment, to: Tag, by: tag, order: commentId }
+`)
+	w.config.DisplayEvery = time.Minute
+	e := w.engine()
+	w.must(e.Seed(w.ctx, nil))
+	one, two := texts("pk", "POST#1", "sk", "COMMENT#1", "tag", "x"), texts("pk", "POST#1", "sk", "COMMENT#2", "tag", "x")
+	for _, write := range []func(){func() { w.put(app, one) }, func() { w.put(app, two) }, func() { w.delete(app, one); w.delete(app, two) }} {
+		write()
+		w.read(e)
+	}
+	if tags := len(w.scan(app)); tags != 1 {
+		t.Fatalf("%d items are there: the roll-up was not put off", tags)
+	}
+	found, summary := w.verify(false)
+	if len(found) > 0 || len(summary.Undecided) == 0 {
+		t.Errorf("drift: %v, undecided: %v", found, summary.Undecided)
+	}
+	_, err := e.WorkTasks(w.ctx)
+	w.must(err)
+	w.expectRight("after the roll-up")
 }

@@ -43,6 +43,9 @@ func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 			Rule: e.NameOf(k.ID), Kind: drift.Entry, What: drift.Wrong, Item: sus.Item, Expected: want[k].String(), Found: have[k].String(),
 			WriteUnits: e.entryUnits(k.ID),
 		}
+		if want[k].Member != nil || have[k].Member != nil {
+			f.WriteUnits += table.TransactionUnitsMin // its row
+		}
 		switch {
 		case f.Expected == f.Found:
 			continue

@@ -87,7 +87,7 @@ func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 		f.What, f.Expected, f.Found, f.WriteUnits = drift.Wrong, "an item that dynamill made", "another", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
 	default:
-		reading.Findings = compareDisplay(b, it.Key, reading.Suspect.Group, item, valuesOf(t.Total, b, sum))
+		reading.Findings = compareShown(b, it.Key, reading.Suspect.Group, item, t, sum)
 		if count := e.CountShown(b, it.Key, "", item); sum.Equals(t.Amount) && count > t.Operations {
 			reading.Findings = append(reading.Findings, stampAhead(b, it.Key, reading.Suspect.Group, t.Operations, item))
 		}

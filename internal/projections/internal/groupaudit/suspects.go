@@ -57,8 +57,21 @@ func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	if g.Rule.HasPer() {
 		keys = append(keys, groups.CrowdedKey(g))
 	}
-	if sus.Kind == drift.Display {
-		keys = append(keys, state.DueRollupKey(g))
+	return append(keys, dueRows(e, sus)...)
+}
+
+// dueRows are the rows of the roll-ups that write what a suspect displays, if they were put off. One roll-up writes a derived item for all
+// of its rules.
+func dueRows(e *auditing.Evidence, sus drift.Suspect) (keys []table.Key) {
+	g := groupOf(e.Table, sus)
+	if sus.Kind != drift.Display || sus.Group == "" {
+		return nil
+	}
+	if !g.Rule.Derives() {
+		return []table.Key{state.DueRollupKey(g)}
+	}
+	for _, b := range auditedItem(e, sus).Live {
+		keys = append(keys, state.DueRollupKey(plan.GroupRef{Binding: b, Group: g.Group}))
 	}
 	return keys
 }
@@ -153,7 +166,8 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	default:
 		judgeDisplay(e, &reading, b, t, sum)
 	}
-	if sus.Kind == drift.Display && len(e.Rows[state.DueRollupKey(groupOf(e.Table, sus))]) > 0 && reading.Waiting == "" {
+	putOff := slices.ContainsFunc(dueRows(e, sus), func(key table.Key) bool { return len(e.Rows[key]) > 0 })
+	if putOff && reading.Waiting == "" {
 		reading.Waiting = "its roll-up is put off, and due"
 	}
 	return reading
@@ -218,13 +232,32 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	case shower != sus.Item: // another item has this unique value, too, and shows the sum
 		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, make([]change.Value, len(b.Rule.Writes)))
 	default:
-		reading.Findings = compareDisplay(b, sus.Item, sus.Group, item, valuesOf(t.Total, b, sum))
+		reading.Findings = compareShown(b, sus.Item, sus.Group, item, t, sum)
 	}
 	if count := e.CountShown(b, sus.Item, sus.Group, item); sus.Group != "" && sum.Equals(t.Amount) && count > t.Operations+t.Changes {
 		reading.Findings = append(reading.Findings, stampAhead(b, sus.Item, sus.Group, t.Operations+t.Changes, item))
 		// It is the count that has to be raised, or the stamp that goes.
 		reading.Fix.Way, reading.Fix.Lacks = drift.MendFirst, tally.Amount{}.String()
 	}
+}
+
+// compareShown compares what an item displays with what its group adds up to. If rows beside the accumulators tell what is displayed, and
+// there is none yet, as before a new rule comes into force, only that something is displayed can be foreseen.
+func compareShown(b *plan.Binding, key change.Key, group string, item change.Image, t auditedTotal, sum tally.Amount) []drift.Finding {
+	want := valuesOf(t.Total, b, sum)
+	if _, reads := b.Rule.Form.(groups.Reader); !reads || t.Operations > 0 || sum.Members == 0 || !groups.IsNothing(want) {
+		return compareDisplay(b, key, group, item, want)
+	}
+	f := drift.Finding{
+		Rule: b.Rule.Name, Kind: drift.Display, What: drift.Missing, Item: key, Group: group, Attribute: plan.Listed(b.Rule.Writes),
+		Expected: "what " + textOf(b.Rule, sum) + " show", WriteUnits: audit.UnitsOf(item),
+	}
+	for _, v := range plan.ValuesOf(b.Rule, item) {
+		if text := formOf(b.Rule).Text(v); text != "" {
+			f.What, f.Found = drift.Wrong, text
+		}
+	}
+	return []drift.Finding{f}
 }
 
 // showerOf is the item that is to display a sum in the place of which a suspect
