@@ -58,10 +58,7 @@ func deletionSchedules() []schedule {
 		{
 			// The record by which the post is made again comes late, and a comment before it.
 			guard: "FormerHolder", name: "a post is made again with its slug, and the locator does not tell that yet", rules: slugs,
-			steps: []Step{
-				puts(post + ", slug=s"), gone(post), puts(post + ", slug=s"), comment("about=s"),
-				befalls(adversary.Drained), {Turns: 1000, Kind: Befall, Fault: adversary.HandedOver}, // by then, the task was due
-			},
+			steps:   []Step{puts(post + ", slug=s"), gone(post), puts(post + ", slug=s"), comment("about=s"), befalls(adversary.HandedOver)},
 			strikes: []adversary.Strike{at(`^Apply .*POST#p`, 2, adversary.GivenUp)},
 		},
 		{
@@ -136,7 +133,7 @@ func deletionSchedules() []schedule {
 		{
 			// A worker that comes to the first post has read that it has the slug. Then it is deleted.
 			guard: "MarkBeforeLocator", name: "a sleeper clears the mark of a slug that a deleted post had", rules: slugs, taken: true,
-			steps:   []Step{puts(post + ", slug=s"), gone(post), woken, comment("about=s")},
+			steps:   []Step{puts(post + ", slug=s"), gone(post), woken, comment("about=s"), judged},
 			strikes: []adversary.Strike{{Call: regexp.MustCompile(markRead), Skip: 1, Fault: adversary.Froze, May: true}},
 		},
 	}

@@ -35,7 +35,7 @@ var rowForms = []form{
 	{"claims/", "claims", []string{"changes"}, []string{"sources", "expired", "listed"}},
 	{"locator/", "locator", []string{"changes"}, []string{"items", "listed"}},
 	{"ref/", "", []string{"a"}, []string{"child"}},
-	{"parent/", "position", nil, []string{"a", "changes", "deleted", "former", "ttl", "until"}}, // one of the first two: see positions
+	{"parent/", "position", nil, []string{"a", "changes", "deleted", "former", "ttl"}}, // one of the first two: see positions
 	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "values:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position", "with"}},

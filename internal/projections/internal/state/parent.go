@@ -61,9 +61,9 @@ func ParentAt(b *plan.Binding, r table.Row) stamp.Version {
 // which another program made or wrote over, deletes nothing.
 func IsMarked(r table.Row) bool { return attributes.FromTable(r["deleted"]).Bool() }
 
-// FormerParents are the items of whose deletion the mark of a unique value tells.
+// FormerParents are items that had a unique value and were deleted, as the value's row tells.
 func FormerParents(r table.Row) (keys []change.Key) {
-	if former, ok := r["former"].(*ddb.AttributeValueMemberSS); ok && IsMarked(r) {
+	if former, ok := r["former"].(*ddb.AttributeValueMemberSS); ok {
 		for _, text := range former.Value {
 			keys = append(keys, change.ParseKey(text))
 		}

@@ -44,20 +44,19 @@ func putMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Vers
 }
 
 // formerSet has the mark of a value tell which items had it. The transactions that delete check that none of them has it again, because
-// the locator tells that only when the item's record is applied.
+// the locator tells that only when the item's record is applied. The row keeps them when the mark is taken away.
 func formerSet(c *table.Expression, mark table.Row, deleted []change.Key) string {
 	var texts []string
-	for _, key := range append(state.FormerParents(mark), deleted...) {
-		if text := key.String(); !slices.Contains(texts, text) {
+	for _, key := range slices.Concat(deleted, state.FormerParents(mark)) {
+		if text := key.String(); !slices.Contains(texts, text) && len(texts) < formerMax {
 			texts = append(texts, text)
 		}
 	}
-	former := &ddb.AttributeValueMemberSS{Value: texts[max(0, len(texts)-formerMax):]}
-	return c.Format(", %n = %v", "former", former)
+	return c.Format(", %n = %v", "former", &ddb.AttributeValueMemberSS{Value: texts})
 }
 
-// formerMax is how many items a mark names: a transaction that checks them all, of up to 400 KB each, beside one child stays below 4 MB
-// (Amazon DynamoDB developer guide, "Quotas"). Of more items, it names those that were deleted now, and some of the others.
+// formerMax is how many items a mark names, those that were deleted now before others: a transaction that checks them all, of up to 400 KB
+// each, beside one child stays below 4 MB (Amazon DynamoDB developer guide, "Quotas").
 const formerMax = 4
 
 // deletedSet are the attributes of every mark. The clock decides when it goes, and nothing else.
@@ -103,8 +102,7 @@ func takeMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(mark, "a", "changes"))
 	doing, key := "clearing the mark of "+children.NameOf(id.Binding, id.Key), state.ParentKey(id.Binding, id.Key)
-	update := c.Format("SET %n = %v REMOVE %n, %n, %n", attribute, v, "deleted", "former", "until")
-	return w.Tables.UpdateState(ctx, id.ID, doing, key, update, condition, c)
+	return w.Tables.UpdateState(ctx, id.ID, doing, key, c.Format("SET %n = %v REMOVE %n", attribute, v, "deleted"), condition, c)
 }
 
 func readMark(ctx context.Context, w children.Run, id plan.ItemRule) (table.Row, error) {
@@ -168,18 +166,13 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 // writes two items, whose records come in any order: the worker that applies the other one is given time. Nothing else hangs on it.
 const takeoverTime = 30 * time.Second
 
-// takeoverEnd is when the children of a value that is marked are left no more. A mark expires a fixed time after its deletion. A child that
-// comes later is left, too, for as long: it may come with an item that has the value.
+// takeoverEnd is when the children of a value that is marked are left no more. A mark expires a fixed time after its deletion.
 func takeoverEnd(mark table.Row) time.Time {
-	first := time.Unix(table.NumberOf(mark["ttl"]), 0).Add(takeoverTime - state.TombstoneTTL)
-	if later := time.Unix(table.NumberOf(mark["until"]), 0); later.After(first) {
-		return later
-	}
-	return first
+	return time.Unix(table.NumberOf(mark["ttl"]), 0).Add(takeoverTime - state.TombstoneTTL)
 }
 
 // leaveMarked leaves the children of a value to the task, if it still is marked. The mark's count is raised: so the task begins with the
-// first child again. Its time stays as long as other children wait for it.
+// first child again. What other children wait for stays.
 func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 	v, end := stamp.Version(""), time.Time{}
 	doing := "leaving children of " + id.Key.Partition
@@ -190,12 +183,8 @@ func leaveMarked(ctx context.Context, w children.Run, id plan.ItemRule) error {
 		}
 		count, c := nextCount(w, mark), table.NewExpression()
 		v, end = stamp.VersionOf(id.Epoch, count), takeoverEnd(mark)
-		if now := w.Now(); !now.Before(end) {
-			end = now.Add(takeoverTime)
-		}
-		set := c.Format("SET %n = %v, %n = %v", "changes", table.Number(count), "until", table.Number(end.Unix()))
-		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key), set,
-			table.Whole(c.SameAs(mark, "changes", "deleted")), c)
+		written, err := w.Tables.UpdateState(ctx, id.ID, doing, state.ParentKey(id.Binding, id.Key),
+			c.Format("SET %n = %v", "changes", table.Number(count)), table.Whole(c.SameAs(mark, "changes", "deleted")), c)
 		return table.FinishedIf(written), err
 	})
 	if err != nil || v == "" {

@@ -135,15 +135,15 @@ func takeAway(ctx context.Context, w children.Run, parent plan.ItemRule, mark ta
 	return 0, nil
 }
 
-// Remove implements children.Marking. Where a value is the parent, an item may have it that the locator does not list yet, so Remove leaves
-// the children to the task. If another worker raises the mark meanwhile, Remove reads the mark again and goes on: that worker may crash
-// before it puts a task.
+// Remove implements children.Marking. If an item may have the parent's value and the locator does not list it yet, Remove leaves the
+// children to the task. If another worker raises the mark meanwhile, Remove reads the mark again and goes on: that worker may crash before
+// it puts a task.
 func (kind) Remove(ctx context.Context, w children.Run, parent plan.ItemRule, mark table.Row, some []change.Key) error {
 	doing := "deleting children of " + children.NameOf(parent.Binding, parent.Key)
-	if parent.Rule.ByUnique {
-		return leaveMarked(ctx, w, parent)
-	}
 	return table.Contend(ctx, doing, func() (table.Round, error) {
+		if parent.Rule.ByUnique && (!parent.Live.Load() || w.Now().Before(takeoverEnd(mark))) {
+			return table.Finished, leaveMarked(ctx, w, parent)
+		}
 		seen, err := w.Tables.ReadItems(ctx, "reading children of "+parent.Key.String(), some)
 		if err != nil {
 			return table.Lost, err
