@@ -36,8 +36,8 @@ func TestRulesSayThatTheyDelete(t *testing.T) {
 			"deletes no Comment whose Post is gone already, unless the stream still holds that deletion: `dynamill verify` lists the others",
 			[]string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:Query"}},
 		"likes": {"DELETES Like items: 2 WU per child and KB, and 5 WU, when a Post is deleted + 1 WU per child that comes or goes, 2 WU if it changes its parent",
-			"notes in the state table to which Post every Like belongs, as it comes by; it deletes no Like whose Post is gone already, unless the stream still " +
-				"holds that deletion: `dynamill verify` lists the others",
+			"notes in the state table to which Post every Like belongs, as it comes by; it deletes no Like whose Post is gone already, unless " +
+				"the stream still holds that deletion: `dynamill verify` lists the others",
 			[]string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"}},
 	} {
 		r := kindtest.Rule(t, s, rule)
