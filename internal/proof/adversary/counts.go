@@ -77,19 +77,27 @@ func (w *Worker) verifiesCounts(ctx context.Context, world World, v *verifying) 
 	return nil
 }
 
-// SetBack has a person set the checkpoint of a shard back: to its start, or to a record that was read once.
-func (c *Crew) SetBack() {
+// SetBack has a person set the checkpoint of a shard back: to its start, or to a record that was read once. Records of the shard come again
+// alone if a child of it was read. alone allows that: after rules were added, a record must come with all that follow it
+// (docs/adr/0011-positions-before-epochs.md).
+func (c *Crew) SetBack(alone bool) {
 	ctx := context.Background()
 	out, err := c.Sim.Scan(ctx, &dynamodb.ScanInput{TableName: &c.World.LeaseTable, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return // there is no lease table yet
 	}
-	var shards []string
+	var shards, parents []string
 	for _, item := range out.Items {
 		row := attributes.ItemFromTable(item)
+		for _, parent := range row["parentShardId"].List() {
+			parents = append(parents, parent.Text())
+		}
 		if key := row["leaseKey"].Text(); key != c.World.StreamARN && row["checkpoint"].Text() != leases.TrimHorizon {
 			shards = append(shards, key)
 		}
+	}
+	if !alone {
+		shards = slices.DeleteFunc(shards, func(shard string) bool { return slices.Contains(parents, shard) })
 	}
 	if len(shards) == 0 {
 		return

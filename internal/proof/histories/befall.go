@@ -84,7 +84,7 @@ func (l *life) befallCrew(f adversary.Fault) {
 	case adversary.Recounted:
 		l.crew.Recount()
 	case adversary.SetBack:
-		l.crew.SetBack()
+		l.crew.SetBack(l.FirstRules == "")
 	}
 }
 
