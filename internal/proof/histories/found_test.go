@@ -1,8 +1,11 @@
 package histories
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
 )
 
@@ -18,6 +21,28 @@ rules:
   author: { copy: name as userName, from: User, to: Ticket, by: userId }
   notes:  { count: Note, as: Ticket.notes, by: ticketId }
 `
+
+// weights sums what posts say of tags whose keys are long.
+const weights = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: "INFO" } }
+  Tag:  { key: { pk: "TAG#${tag}#${postId}", sk: "INFO" } }
+rules:
+  weight: { sum: weight, of: Post, each: tags as tag, by: { tag: tag, postId: postId }, as: Tag.weight }
+`
+
+// putsWeighed puts a post whose tags have keys of more than 128 KB together, with this weight.
+func putsWeighed(weight string) Step {
+	post := row("sk=INFO, weight=" + weight)
+	post["pk"] = change.String("POST#" + strings.Repeat("p", 2000))
+	var tags []change.Value
+	for i := range 80 {
+		tags = append(tags, change.String("t"+strconv.Itoa(i)))
+	}
+	post["tags"] = change.List(tags)
+	return Step{Turns: Rest, Kind: Put, Items: []change.Item{post}}
+}
 
 // foundSchedules are bugs that histories have found, each as the shortest that
 // shows it. They failed before the engine was mended.
@@ -72,6 +97,10 @@ func foundSchedules() []schedule {
 				puts(userA + "old"), puts("pk=NOTE#1, sk=INFO, ticketId=1"), puts("pk=DESK#1, sk=INFO, kind=ticket, userId=a"),
 				step(Rest, Remember, "pk=DESK#1, sk=INFO"), step(0, Delete, "pk=DESK#1, sk=INFO"), step(Rest, PutBack, "kind=bill"),
 			},
+		},
+		{
+			name: "a list whose targets' keys are too long is not parked while it adds 0 to each", rules: weights,
+			steps: []Step{putsWeighed("#0"), {Turns: Rest, Kind: Judge}, putsWeighed("#1"), {Turns: Rest, Kind: Judge}, putsWeighed("#0")},
 		},
 	}
 }

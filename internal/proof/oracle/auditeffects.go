@@ -113,7 +113,7 @@ func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Ru
 				a.cause(effects, key, effectName(id, c.element), c.place.effect())
 				continue
 			}
-			if !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() || apart(rule) {
+			if hasEffect(rule, c.Contribution) {
 				a.cause(effects, key, effectName(id, c.element), contributionText(c.Contribution))
 			}
 		}

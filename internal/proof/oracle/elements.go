@@ -105,12 +105,19 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 	}
 	targets := map[string]bool{}
 	for _, s := range all {
-		targets[s.Group+s.Per+s.Amount.String()] = true
+		if hasEffect(rule, s.Contribution) {
+			targets[s.Group+s.Per+s.Amount.String()] = true
+		}
 	}
 	if err := tooLarge(rule, targets); err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+// hasEffect says whether a contribution stands in the ledger entry of its item. One that adds 0 does so only if something hangs on it.
+func hasEffect(rule *rules.Rule, c rules.Contribution) bool {
+	return !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() || apart(rule)
 }
 
 // tooLarge refuses the targets of an item's elements if their keys are too long for the item's ledger entry. A rule that keeps nothing of
