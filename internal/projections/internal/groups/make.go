@@ -19,13 +19,13 @@ type Item struct {
 	Live   []*plan.Binding // those of its rules whose totals are shown
 	Waits  bool            // for a rule that is not live yet: nothing is deleted
 
-	asks      []int         // the groups that ask for it
-	expired   bool          // a record says that DynamoDB's time to live deleted it
-	showed    []int64       // by index of Live: the count of operations that the expired item showed
-	deleted   bool          // a record says that it was deleted in another way
-	contested *plan.Binding // whose value another program overwrote; nil: none
-	forced    bool          // something may have changed: it is written without a look
-	known     bool          // seen is the item as it was at a moment before the rows were read
+	asks      []int   // the groups that ask for it
+	expired   bool    // a record says that DynamoDB's time to live deleted it
+	showed    []int64 // by index of Live: the count of operations that the expired item showed
+	deleted   bool    // a record says that it was deleted in another way
+	contested []int   // indices in Live of rules whose values another program overwrote
+	forced    bool    // something may have changed: it is written without a look
+	known     bool    // seen is the item as it was at a moment before the rows were read
 	seen      change.Image
 }
 
@@ -125,7 +125,7 @@ func (r run) derivedItem(g plan.GroupRef, key change.Key, pl *plan.Changes) *Ite
 			it.known, it.seen = true, img
 		}
 		if ru.Contested[key] {
-			it.contested = b
+			it.contested = append(it.contested, len(it.Live)-1)
 		}
 	}
 	return it

@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // settling is the work on one item, round by round.
@@ -22,10 +23,11 @@ type settling struct {
 	to      target.Sender
 	it      *Item
 	rows    map[table.Key]table.Row
-	fresh   bool // the item was read with the rows
-	refused bool // DynamoDB has refused a write
-	suspect int  // the rule that leaveOut tries first
-	allowed bool // the correction of another program's write is within its bound
+	fresh   bool  // the item was read with the rows
+	refused bool  // DynamoDB has refused a write
+	suspect int   // the rule that leaveOut tries first
+	counted bool  // the corrections of another program's writes
+	fought  []int // indices in Live of rules whose values may not be corrected again for a while
 }
 
 // settle brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One that
@@ -35,7 +37,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 	if err := r.tidyItem(ctx, it, &rows); err != nil {
 		return err
 	}
-	w := &settling{run: r, to: to, it: it, rows: rows, allowed: it.contested == nil}
+	w := &settling{run: r, to: to, it: it, rows: rows}
 	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
 		ended, err := w.round(ctx)
 		if ended == target.Written || err != nil {
@@ -62,11 +64,8 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	if it.known && (w.fresh || !it.forced) && w.isRight(it, s, it.seen) {
 		return target.Written, nil
 	}
-	if !w.allowed {
-		var err error
-		if w.allowed, err = w.MayHeal(ctx, it.contested, it.Key, true); err != nil || !w.allowed {
-			return target.Written, err
-		}
+	if err := w.countCorrections(ctx); err != nil || w.isLeft(s) {
+		return target.Written, err
 	}
 	bring := func() (target.Outcome, error) { return w.bring(ctx, s, leftOut) }
 	ended, err := bring()
@@ -78,6 +77,35 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	}
 	return w.leaveOut(ctx, s, err, bring)
 }
+
+// countCorrections counts the corrections of what another program overwrote, once. A rule that has had too many of them is parked.
+func (w *settling) countCorrections(ctx context.Context) error {
+	if w.counted {
+		return nil
+	}
+	for _, i := range w.it.contested {
+		switch allowed, err := w.MayHeal(ctx, w.it.Live[i], w.it.Key, true); {
+		case err != nil:
+			return err
+		case !allowed:
+			w.fought = append(w.fought, i)
+		}
+	}
+	w.counted = true
+	return nil
+}
+
+// isLeft leaves out the rules whose values may not be corrected, and reports whether the item is left as it is: the other rules
+// show what they have to, or another program took the whole item.
+func (w *settling) isLeft(s Settlement) bool {
+	for _, i := range w.fought {
+		s.Totals[i].Err = errFought
+	}
+	return len(w.fought) > 0 && w.it.known && (!isWholeItem(w.it, w.it.seen) || w.isRight(w.it, s, w.it.seen))
+}
+
+// errFought has a rule's values left as they are. The rule is parked already.
+var errFought = &rules.ItemError{Code: "heal.contested"}
 
 // bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
 func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (target.Outcome, error) {
