@@ -43,12 +43,13 @@ type Suspect struct {
 	Group string     `json:"group,omitempty"` // the aggregate or unique value; reference: the parent; task: the sort key of its row
 	// Mirror, claims, locator: the sources or items that the scan saw; display: the first item of the group.
 	Members []string `json:"members,omitempty"`
+	Sort    string   `json:"sort,omitempty"` // member row: its sort key
 	Want    string   `json:"want,omitempty"` // sum, display: the amount to which the items of the scan add up
 }
 
 // ID names a suspect.
 func (s Suspect) ID() string {
-	return string(s.Kind) + "\x00" + s.Rule + "\x00" + s.Group + "\x00" + s.Item.String()
+	return string(s.Kind) + "\x00" + s.Rule + "\x00" + s.Group + "\x00" + s.Item.String() + "\x00" + s.Sort
 }
 
 // What is wrong with what was found.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/proof/oracle"
 )
 
@@ -90,4 +91,35 @@ func TestWrongOrderIsFoundAndMended(t *testing.T) {
 			w.expectRight("after it has gone on")
 		}))
 	}
+}
+
+// TestMemberRowIsNotMendedAheadOfItsEntry changes the item after its row was judged: the row then goes with the record of the change.
+func TestMemberRowIsNotMendedAheadOfItsEntry(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		w := worldOf(t, "ordered", orderedRules)
+		w.put("app", texts("pk", "DAY#3", "sk", "METADATA"))
+		w.put("app", sample("3", "1", "2"))
+		w.follow()
+		partition := "member/" + oracle.RuleID("recent") + "/DAY#3%2FMETADATA"
+		w.damage(spoilt{state, partition, "s1 DAY#3/SAMPLE#1", under("gone", "gone")})
+		w.lose()
+		a := w.audit()
+		suspect := drift.Suspect{Kind: "member row", Rule: oracle.RuleID("recent"), Group: "DAY#3/METADATA",
+			Item: change.Key{Partition: "DAY#3", Sort: "SAMPLE#1"}, Sort: "s1 DAY#3/SAMPLE#1"}
+		readings, err := a.Read(w.ctx, []drift.Suspect{suspect})
+		w.must(err)
+		if len(readings[0].Findings) != 1 {
+			t.Fatalf("found %v", readings[0].Findings)
+		}
+		w.put("app", sample("3", "1", "7"))
+		before := len(w.scan(state))
+		if done, err := a.Mend(w.ctx, readings[0]); !done || err != nil {
+			t.Errorf("mended: %v, %v", done, err)
+		}
+		if after := len(w.scan(state)); after != before {
+			t.Errorf("the row was put by the item: %d rows, had %d", after, before)
+		}
+		w.follow()
+		w.expectRight("in the end")
+	})(t)
 }

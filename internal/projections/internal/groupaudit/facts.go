@@ -282,7 +282,7 @@ func (c *groupCase) judgeMember() {
 		f = row
 	}
 	c.Suspect(drift.Suspect{Kind: MemberRow, Rule: c.ID, Group: c.Text, Item: change.ParseKey(f.Data[stamp.DigestDigits:]),
-		Members: []string{strings.TrimPrefix(f.Sub, subMember)}})
+		Sort: strings.TrimPrefix(f.Sub, subMember)})
 }
 
 // shown is what a target of the group must show, as displays are compared.

@@ -23,7 +23,7 @@ var memberProcedure = &auditing.Procedure{
 
 // memberKey is the key of the row that a suspect is about.
 func memberKey(e *auditing.Evidence, sus drift.Suspect) table.Key {
-	return table.Key{Partition: state.MembersOf(groupOf(e.Table, sus)), Sort: sus.Members[0]}
+	return table.Key{Partition: state.MembersOf(groupOf(e.Table, sus)), Sort: sus.Sort}
 }
 
 func memberRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
@@ -34,7 +34,7 @@ func memberRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 func memberIn(effects plan.Effects, sus drift.Suspect) *plan.Member {
 	for k, f := range effects {
 		if k.ID == sus.Rule && f.Member != nil && f.Group == sus.Group &&
-			state.MemberSort(f.Member.Order, sus.Item, k.For) == sus.Members[0] {
+			state.MemberSort(f.Member.Order, sus.Item, k.For) == sus.Sort {
 			return f.Member
 		}
 	}
@@ -80,6 +80,9 @@ func judgeMemberRow(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 // mendMemberRow puts or deletes a row, if row and ledger entry are as they were read. It counts as an operation: what is shown of the
 // group before is earlier.
 func mendMemberRow(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
+	if len(r.Findings) == 0 { // the item has changed since: its entry comes first
+		return true, nil
+	}
 	g, key := groupOf(e.Table, r.Suspect), memberKey(e, r.Suspect)
 	row, c := e.Rows[key], table.NewExpression()
 	condition := c.Format("attribute_not_exists(%n)", table.PK)
