@@ -95,13 +95,19 @@ func (w *settling) countCorrections(ctx context.Context) error {
 	return nil
 }
 
-// isLeft leaves out the rules whose values may not be corrected, and reports whether the item is left as it is: the other rules
-// show what they have to, or another program took the whole item.
+// isLeft reports whether the item is left as it is, because values on it may not be corrected. Of an item that is there, only the rules of
+// these values are left out, and the others go on. One that another program deleted or replaced is left if all its rules were fought over.
 func (w *settling) isLeft(s Settlement) bool {
+	switch it := w.it; {
+	case len(w.fought) == 0:
+		return false
+	case it.known && !isWholeItem(it, it.seen):
+		return len(w.fought) == len(it.contested) && !it.expired
+	}
 	for _, i := range w.fought {
 		s.Totals[i].Err = errFought
 	}
-	return len(w.fought) > 0 && w.it.known && (!isWholeItem(w.it, w.it.seen) || w.isRight(w.it, s, w.it.seen))
+	return w.it.known && w.isRight(w.it, s, w.it.seen)
 }
 
 // errFought has a rule's values left as they are. The rule is parked already.

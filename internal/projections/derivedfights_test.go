@@ -1,0 +1,75 @@
+package projections
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dynamill/dynamill/change"
+)
+
+// TestFightOverOneAttributeLeavesTheOthersOfADerivedItem has another program overwrite one attribute again and again, at last right before
+// a change of what the item's other rule shows.
+func TestFightOverOneAttributeLeavesTheOthersOfADerivedItem(t *testing.T) {
+	w := newWorld(t, tagRules)
+	w.put(taggedPost("p1", "a", number("3")))
+	w.seeded()
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := w.drain(e, 0)
+	expect := func(posts, likes string) {
+		t.Helper()
+		if it := w.get(tagA); it["posts"].Text() != posts || it["likes"].Text() != likes {
+			t.Fatalf("posts is %q and likes is %q, want %s and %s", it["posts"].Text(), it["likes"].Text(), posts, likes)
+		}
+	}
+	for i := range 4 {
+		w.update(tagA, change.Item{"posts": number("77")})
+		n = w.drain(e, n)
+		expect(map[bool]string{true: "1", false: "77"}[i < 2], "3")
+	}
+	w.put(taggedPost("p1", "a", number("8")))
+	w.update(tagA, change.Item{"posts": number("78")})
+	n = w.drain(e, n)
+	expect("78", "8")
+	if got := w.parkedWith(e, "heal.contested"); len(got) != 1 || got[0] != "posts/"+tagA.String() {
+		t.Errorf("parked: %q", got)
+	}
+	w.put(change.Item{"pk": s("TAG#a"), "sk": s("METADATA"), "kind": s("Other")})
+	n = w.drain(e, n)
+	expect("1", "8") // the other rules have their own bounds
+	w.update(tagA, change.Item{"posts": number("79")})
+	w.delete(change.Key{Partition: "POST#p1", Sort: "METADATA"})
+	w.drain(e, n)
+	if it := w.get(tagA); it != nil {
+		t.Errorf("the item has no members, and is still there: %v", it)
+	}
+}
+
+// TestExpiredItemStaysAwayAfterAFight has DynamoDB's time to live delete an item right after another program overwrote it once too often.
+func TestExpiredItemStaysAwayAfterAFight(t *testing.T) {
+	w := newWorld(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1))
+	w.put(taggedPost("p1", "a", number("3")))
+	w.seeded()
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := w.drain(e, 0)
+	w.update(tagA, change.Item{"posts": number("77")})
+	n = w.drain(e, n)
+	w.update(tagA, change.Item{"posts": number("78")})
+	w.delete(tagA)
+	records := w.records()
+	records[len(records)-1].Expired = true
+	if _, err := e.Process(w.ctx, records[n:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Rederive(w.ctx, []change.Key{{Partition: "POST#p1", Sort: "METADATA"}}); err != nil {
+		t.Fatal(err)
+	}
+	if it := w.get(tagA); it != nil {
+		t.Errorf("the expired item is back: %v", it)
+	}
+}
