@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -282,49 +283,69 @@ func TestExactCapacityOfCounting(t *testing.T) {
 	}
 }
 
-// TestDeletionCosts has 100 comments deleted with their user, in two transactions. Each pays for two writes, and for its reference if there
-// is one. Each transaction also pays for two checks: the user is absent, and its mark is there. The mark is paid once.
+// TestDeletionCosts has 100 comments deleted with their user, in two transactions. Each comment pays for two writes, and for its reference
+// if there is one. Each transaction also pays for two checks: the user is absent, and its mark is there. The mark is paid once. If the
+// user is found by a unique value, the ledger entry and the locator of that value are paid when the user comes and when it goes. Each
+// transaction then pays for a third check, that of the locator. The children wait in a task, which is put, taken and deleted. A comment
+// that comes later pays for its reference, if there is one, and for a transaction of its own.
 func TestDeletionCosts(t *testing.T) {
 	t.Parallel()
-	const children, once = 100, 2*(2+2) + 1
+	const (
+		children, checks, reference = 100, 2 + 2, 1
+		locator, found, task        = 2, 2 + 2, 3
+		marked                      = 2*children + 1 // the children, and the mark
+	)
 	for name, test := range map[string]struct {
-		partition, by string
-		come, gone    float64
+		partition, by    string
+		come, gone, late float64
 	}{
-		"references": {"POST#${postId}", ", by: userId", children, 3*children + once},
-		"collection": {"USER#${userId}", "", 0, 2*children + once},
+		"references": {"POST#${postId}", ", by: userId", children, marked + reference*children + 2*checks, 2*reference + 2 + checks},
+		"collection": {"USER#${userId}", "", 0, marked + 2*checks, 2 + checks},
+		"unique": {"POST#${postId}", ", by: { handle: userId }", found + children,
+			found + marked + reference*children + 2*(checks+locator) + task, 2*reference + 2 + checks + locator},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, fmt.Sprintf(`version: 1
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, fmt.Sprintf(`version: 1
 table: { keys: [pk, sk] }
 entities:
-  User:    { key: { pk: "USER#${userId}", sk: PROFILE } }
+  User:    { key: { pk: "USER#${userId}", sk: PROFILE }, unique: handle }
   Comment: { key: { pk: "%s", sk: "COMMENT#${commentId}" } }
 rules:
   gone: { delete: Comment, with: User%s }
 `, test.partition, test.by))
-			e, from, user := w.seeded(), 0, change.Key{Partition: "USER#u1", Sort: "PROFILE"}
-			drained := func() float64 {
-				before := w.sim.Usage()
-				from = w.drain(e, from)
-				return w.sim.Usage().Sub(before).WriteUnits
-			}
-			w.put(change.Item{"pk": s(user.Partition), "sk": s(user.Sort)})
-			partition := map[bool]string{true: "USER#u1", false: "POST#p1"}[test.by == ""]
-			for i := range children {
-				w.put(change.Item{"pk": s(partition), "sk": s(fmt.Sprintf("COMMENT#%03d", i)), "userId": s("u1"), "text": s("a comment")})
-			}
-			if units := drained(); units != test.come {
-				t.Errorf("that %d children come costs %.0f write units, want %.0f", children, units, test.come)
-			}
-			w.delete(user)
-			if units := drained(); units != test.gone {
-				t.Errorf("that they go costs %.0f write units, want %.0f", units, test.gone)
-			}
-			if items := w.items(); len(items) > 0 {
-				t.Errorf("%d items are left", len(items))
-			}
+				e, from, user := w.seeded(), 0, change.Key{Partition: "USER#u1", Sort: "PROFILE"}
+				spent := func() float64 {
+					before := w.sim.Usage()
+					from = w.drain(e, from)
+					w.workAll(e)
+					from = w.drain(e, from)
+					return w.sim.Usage().Sub(before).WriteUnits
+				}
+				w.put(change.Item{"pk": s(user.Partition), "sk": s(user.Sort), "handle": s("u1")})
+				comment := func(number int) {
+					partition := map[bool]string{true: "USER#u1", false: "POST#p1"}[test.by == ""]
+					w.put(change.Item{"pk": s(partition), "sk": s(fmt.Sprintf("COMMENT#%03d", number)), "userId": s("u1"), "text": s("a comment")})
+				}
+				for i := range children {
+					comment(i)
+				}
+				if units := spent(); units != test.come {
+					t.Errorf("that %d children come costs %.0f write units, want %.0f", children, units, test.come)
+				}
+				w.delete(user)
+				if units := spent(); units != test.gone {
+					t.Errorf("that they go costs %.0f write units, want %.0f", units, test.gone)
+				}
+				comment(children)
+				if units := spent(); units != test.late {
+					t.Errorf("a child that comes later costs %.0f write units, want %.0f", units, test.late)
+				}
+				if items := w.items(); len(items) > 0 {
+					t.Errorf("%d items are left", len(items))
+				}
+			})
 		})
 	}
 }
