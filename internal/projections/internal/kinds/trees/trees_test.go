@@ -87,6 +87,27 @@ func TestMeaningOfATree(t *testing.T) {
 	}
 }
 
+func TestTreesSayWhatTheyCostAndDo(t *testing.T) {
+	for written, shown := range map[string]string{
+		"path: name as path, lineage: folderIds": "path, folderIds",
+		"path: name as way":                      "way",
+		"lineage: folderIds":                     "folderIds",
+	} {
+		form := load(t, "path: name as path, lineage: folderIds", written).Form
+		cost := rules.Cost{WriteUnits: 2, Text: "1 WU and 1 WU per KB of each Folder that moves or is renamed, and of each below" +
+			" + 1 WU per Folder that comes or goes, 2 WU if it changes its parent"}
+		if diff := cmp.Diff(cost, form.Cost()); diff != "" {
+			t.Errorf("what `%s` costs (-want +got):\n%s", written, diff)
+		}
+		if got, want := form.Replays(), "writes "+shown+" on every Folder, level by level"; got != want {
+			t.Errorf("a replay of `%s` %q, want %q", written, got, want)
+		}
+		if needs := form.Needs(); len(needs) != 1 || needs[0].Action != "dynamodb:ConditionCheckItem" {
+			t.Errorf("`%s` needs %v", written, needs)
+		}
+	}
+}
+
 func TestExplainTellsWhatIsSet(t *testing.T) {
 	s := kindtest.LoadText(t, file)
 	key := change.Key{Partition: "TENANT#t", Sort: "FOLDER#f"}
