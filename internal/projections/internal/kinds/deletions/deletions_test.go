@@ -55,8 +55,15 @@ func TestRulesSayThatTheyDelete(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if r := kindtest.Rule(t, s, "named"); !r.ByUnique || !r.Deletes() || len(r.Writes) > 0 {
-		t.Errorf("the rule by a slug: %+v", r)
+	named, likes := kindtest.Rule(t, s, "named"), kindtest.Rule(t, s, "likes")
+	if !named.ByUnique || !named.Deletes() || len(named.Writes) > 0 {
+		t.Errorf("the rule by a slug: %+v", named)
+	}
+	if named.Form.Replays() != likes.Form.Replays() {
+		t.Errorf("a replay of the rule by a slug %q", named.Form.Replays())
+	}
+	if diff := cmp.Diff(likes.Form.Needs(), named.Form.Needs()); diff != "" {
+		t.Errorf("what the rule by a slug needs (-want +got):\n%s", diff)
 	}
 }
 
