@@ -140,20 +140,47 @@ func TestFiltersDropRecordsOfUnrelatedKeys(t *testing.T) {
 	}
 }
 
-// Entities that no rule reads or writes concern no rule.
-func TestFiltersLeaveOutEntitiesWithoutRules(t *testing.T) {
-	set := load(t, `
+// TestFiltersPassTheEntitiesOfEachKindAlone has one rule in each file. Records of entities that no rule reads or writes are dropped.
+func TestFiltersPassTheEntitiesOfEachKindAlone(t *testing.T) {
+	keys := map[string]change.Key{
+		"Post": {Partition: "POST#1", Sort: "METADATA"}, "Comment": {Partition: "POST#1", Sort: "COMMENT#1"},
+		"Folder": {Partition: "FOLDER#1", Sort: "METADATA"}, "Session": {Partition: "SESSION#1", Sort: "METADATA"},
+		"Day": {Partition: "DAY#1", Sort: "METADATA"},
+	}
+	for rule, want := range map[string][]string{
+		"count: Comment, as: Post.commentCount":                                        {"Comment", "Post"},
+		"max: at, of: Comment, as: Post.latest":                                        {"Comment", "Post"},
+		"last: 3, of: Comment, as: Post.recent, attributes: [text], order: at":         {"Comment", "Post"},
+		"first: text as firstText, of: Comment, to: Post, order: at":                   {"Comment", "Post"},
+		"min: at, of: Comment, as: Day.first, by: day":                                 {"Comment", "Day"},
+		"tree: Folder, by: { folderId: parentId }, path: name as path":                 {"Folder"},
+		"delete: Comment, with: Post":                                                  {"Comment", "Post"},
+		"delete: Comment, with: Folder, by: { code: folderCode }":                      {"Comment", "Folder"},
+		"set: { GSI1PK: COMMENTS, GSI1SK: '${at}' }, of: Comment, where: open == true": {"Comment"},
+	} {
+		src := `
 version: 1
 table: { keys: [pk, sk] }
 entities:
   Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
   Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+  Folder:  { key: { pk: "FOLDER#${folderId}", sk: "METADATA" }, unique: code }
   Session: { key: { pk: "SESSION#${id}",  sk: "METADATA" } }
-rules:
-  comment-count: { count: Comment, as: Post.commentCount }
-`)
-	if f := filterOf(t, set); f.passes(t, event(t, set.Table, change.Key{Partition: "SESSION#1", Sort: "METADATA"}, [2]bool{})) {
-		t.Error("a record of a Session passes, which no rule reads or writes")
+`
+		if strings.Contains(rule, "Day") { // which is refused without rules
+			src += "  Day: { key: { pk: \"DAY#${day}\", sk: METADATA }, derived: true }\n"
+		}
+		set := load(t, src+"rules: { r: { "+rule+" } }\n")
+		f, got := filterOf(t, set), []string{}
+		for name, key := range keys {
+			if f.passes(t, event(t, set.Table, key, [2]bool{})) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: entities whose records pass (-want +got)\n%s", rule, diff)
+		}
 	}
 }
 
