@@ -41,6 +41,7 @@ func Compare(old, new *Rule) []FieldChange {
 	} else {
 		add("reads", old.Source.Name, new.Source.Name)
 		add("writes", old.targetText(), new.targetText())
+		add("value", old.expressionsText(), new.expressionsText())
 	}
 	add("case of keys", old.Source.table.Case.String(), new.Source.table.Case.String())
 	compareEntities(old.Source, new.Source, add)
@@ -76,6 +77,17 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 	for _, said := range new {
 		add(said.Key, "", after[said.Key])
 	}
+}
+
+// expressionsText are the expressions under the words of the rule's kind.
+func (r *Rule) expressionsText() string {
+	var texts []string
+	for _, e := range r.expressions {
+		if e != nil {
+			texts = append(texts, programText(e))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (r *Rule) targetText() string {

@@ -120,9 +120,12 @@ func (c *checker) table() {
 }
 
 // reserved reports an attribute that is the engine's own.
-func (c *checker) reserved(w declared.Word) {
+func (c *checker) reserved(w declared.Word) { c.reservedHint(w, "choose another name") }
+
+// reservedHint is reserved, with what to do.
+func (c *checker) reservedHint(w declared.Word, hint string) {
 	if strings.HasPrefix(w.Text, reservedPrefix) {
-		c.Add(w.At, "rule.reserved_attribute", "choose another name",
+		c.Add(w.At, "rule.reserved_attribute", hint,
 			"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", w.Text, reservedPrefix)
 	}
 }

@@ -109,11 +109,13 @@ func (c *checker) template(w declared.Written) *expr.Template {
 	return t
 }
 
+const readYourOwn = "read an attribute of your own"
+
 // reservedReads reports attributes of the engine's own that an expression reads.
 func (c *checker) reservedReads(w declared.Word, reads []string) {
 	for _, name := range reads {
 		if strings.HasPrefix(name, reservedPrefix) {
-			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.reserved_attribute", "read an attribute of your own",
+			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.reserved_attribute", readYourOwn,
 				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
 		}
 	}
@@ -129,10 +131,10 @@ func (c *checker) ordered(w declared.Word, e declared.Expression, t expr.Type) {
 // order checks by what the items of one target are ordered, and what the target shows of each.
 func (c *checker) order(r *Rule) {
 	if r.Decl.Order.Given() {
-		c.plainAttribute(r.Decl.Order)
+		c.readAttribute(r.Decl.Order)
 	}
 	for _, w := range r.Decl.Shown {
-		c.plainAttribute(w.From)
+		c.readAttribute(w.From)
 		if w.As.Text != w.From.Text {
 			c.plainAttribute(w.As)
 		}
@@ -168,7 +170,7 @@ func (c *checker) cutByComma(w declared.Word) bool {
 func (c *checker) attributes(r *Rule) {
 	for _, w := range r.Decl.Written {
 		if w.From.Given() {
-			c.plainAttribute(w.From)
+			c.readAttribute(w.From)
 		}
 		if w.As.Text != w.From.Text {
 			c.plainAttribute(w.As)
@@ -189,6 +191,17 @@ func (c *checker) attributes(r *Rule) {
 // plainAttribute reports a name that is no whole attribute of a user's.
 func (c *checker) plainAttribute(w declared.Word) {
 	c.reserved(w)
+	c.whole(w)
+}
+
+// readAttribute is plainAttribute of one that a rule only reads.
+func (c *checker) readAttribute(w declared.Word) {
+	c.reservedHint(w, readYourOwn)
+	c.whole(w)
+}
+
+// whole reports a name of what is inside another attribute.
+func (c *checker) whole(w declared.Word) {
 	if !w.Backquoted && strings.Contains(w.Text, ".") {
 		c.Add(w.At, "rule.nested_attribute", "name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')],
 			"%q would be inside another attribute; rules read and write whole ones", w.Text)

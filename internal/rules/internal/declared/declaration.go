@@ -84,7 +84,7 @@ func (d *Declaration) readDisplay(t *Traits) {
 	dot := strings.IndexByte(as.Text, '.')
 	if dot < 1 || dot == len(as.Text)-1 {
 		d.Report(as, "rule."+t.TargetField, "write an entity and an attribute, as in `"+t.Displays+"`",
-			"%q does not say which attribute of which entity shows the %s", as.Text, d.Kind.Word())
+			"%q does not name an attribute of an entity", as.Text)
 		return
 	}
 	d.Target = as.within(0, dot)

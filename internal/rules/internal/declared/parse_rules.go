@@ -51,7 +51,7 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	}
 	traits := d.Kind.Traits()
 	word := d.values[d.Kind.Word()]
-	d.Lists = traits.ListsTo != "" && !isNumber(word)
+	d.Lists = traits.ListsTo != "" && !isNumber(word) && !d.wantsNumber(traits)
 	if !p.rightKeys(d) {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p Parser) rule(entry document.Field) *Declaration {
 		d.Per = p.nameOrExpression(n, "per")
 	}
 	if n := d.values["order"]; n != nil && traits.hasKey("order") {
-		d.Order = p.name(p.word(n, "order"))
+		d.Order = p.orderName(p.word(n, "order"), traits)
 	}
 	d.Kind.Read(d)
 	for _, e := range traits.Expressions {
@@ -107,6 +107,21 @@ func (p Parser) readWritten(d *Declaration, word *document.Node) {
 			p.Add(a.As.At, "rule.two_writers", "name it once", "each map of the list would have %s twice", a.As.Text)
 		}
 	}
+}
+
+// wantsNumber reports whether a rule has the keys that go with a number under its kind's word, and not the one that goes with a list.
+func (d *Declaration) wantsNumber(t *Traits) bool {
+	return d.HasKey(t.TargetField) && d.HasKey(t.AttributesField) && !d.HasKey(t.ListsTo)
+}
+
+// orderName is the name under `order`. It reports what looks like an expression, or like a name with a direction.
+func (p Parser) orderName(w Word, t *Traits) Word {
+	if isQuotedName(w.Text) || p.Former || !strings.ContainsAny(w.Text, " ,(") && !strings.HasPrefix(w.Text, "-") {
+		return p.name(w)
+	}
+	i := slices.IndexFunc(t.Keys, func(k Key) bool { return k.Name == "order" })
+	p.Add(w.At, "rule.order", t.Keys[i].Hint+"; it takes neither an expression nor a direction", "%q is no attribute", w.Text)
+	return Word{At: w.At}
 }
 
 // isNumber reports whether a number stands in the file, or what looks like one.
