@@ -55,9 +55,15 @@ func (*Form) Says() []rules.Said { return nil }
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	parent := f.rule.Source.Name
-	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and 5 WU, when a %s is deleted",
-		f.rule.Target.Name, parent)}
+	parent, once := f.rule.Source.Name, 5
+	if f.rule.ByUnique {
+		once = 14
+	}
+	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and %d WU for up to %d of them, "+
+		"when a %s is deleted", f.rule.Target.Name, once, removedAtOnce, parent)}
+	if f.rule.ByUnique {
+		c.Text += fmt.Sprintf(" + 4 WU per %s that comes", parent)
+	}
 	if !f.rule.Collection {
 		c.Text += " + 1 WU per child that comes or goes, 2 WU if it changes its parent"
 	}

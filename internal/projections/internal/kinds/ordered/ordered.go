@@ -88,7 +88,8 @@ func (k *kind) Traits() *rules.Traits { return &k.traits }
 func (k *kind) Read(d *rules.Declaration) {
 	count := 0
 	if k.traits.ListsTo != "" && !d.Lists {
-		count = d.Whole(k.word, ItemsMax, "for one item, list its attributes: `"+k.word+": [text as lastText]`")
+		count = d.Whole(k.word, ItemsMax, fmt.Sprintf("write a number, as in `%[1]s: 10`; for one item, list its attributes: "+
+			"`%[1]s: [text as %[1]sText]`, with `to` in the place of `as` and `attributes`", k.word))
 	}
 	d.Own, d.Rows = count, 1
 }
@@ -244,9 +245,9 @@ func (f *Form) Cost() rules.Cost {
 	c := rules.Cost{WriteUnits: 6, Text: "2 + 2 + 2 WU per change, 2 WU more if the order changes"}
 	switch {
 	case f.rule.JoinsByElement():
-		c.Text = "2 WU per change and 2 + 2 WU per element that changes"
+		c.Text = "2 WU per change and 2 + 2 WU per element that changes, 2 WU more if its order changes"
 	case f.rule.Each.Given():
-		c.Text = "2 + 2 WU per change and 2 WU per element that changes"
+		c.Text = "2 + 2 WU per change and 2 WU per element that changes, 2 WU more if its order changes"
 	}
 	c.Text += " + roll-up once per batch and target"
 	if f.rule.Derives() {

@@ -44,11 +44,12 @@ func TestOrderedRulesSayWhatTheyCostAndDo(t *testing.T) {
 	for rule, want := range map[string]struct {
 		cost, replays, needs string
 	}{
-		"lowest":    {change + rollUp, read("Server", "lowest"), ""},
-		"recent":    {change + rollUp, read("Server", "recent"), ""},
-		"oldest":    {change + rollUp, read("Server", "firstCpu, firstText"), ""},
-		"tag-peak":  {"2 WU per change and 2 + 2 WU per element that changes" + rollUp, read("Tag", "peak"), ""},
-		"part-peak": {"2 + 2 WU per change and 2 WU per element that changes" + rollUp, read("Server", "partPeak"), ""},
+		"lowest":   {change + rollUp, read("Server", "lowest"), ""},
+		"recent":   {change + rollUp, read("Server", "recent"), ""},
+		"oldest":   {change + rollUp, read("Server", "firstCpu, firstText"), ""},
+		"tag-peak": {"2 WU per change and 2 + 2 WU per element that changes, 2 WU more if its order changes" + rollUp, read("Tag", "peak"), ""},
+		"part-peak": {"2 + 2 WU per change and 2 WU per element that changes, 2 WU more if its order changes" + rollUp,
+			read("Server", "partPeak"), ""},
 		"day-peak": {change + rollUp + ", 10 WU per Day that comes or goes", made("Day", "peak"),
 			"dynamodb:PutItem dynamodb:DeleteItem"},
 		"newest": {change + rollUp + ", 4 WU per Place that comes or goes", made("Place", "newest, cpu"),
