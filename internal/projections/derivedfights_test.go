@@ -7,9 +7,9 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// TestFightOverOneAttributeLeavesTheOthersOfADerivedItem has another program overwrite one attribute again and again, at last right before
+// TestFightOverOneRuleLeavesOtherRulesOfItem has another program overwrite one attribute again and again, at last right before
 // a change of what the item's other rule shows.
-func TestFightOverOneAttributeLeavesTheOthersOfADerivedItem(t *testing.T) {
+func TestFightOverOneRuleLeavesOtherRulesOfItem(t *testing.T) {
 	w := newWorld(t, tagRules)
 	w.put(taggedPost("p1", "a", number("3")))
 	w.seeded()
@@ -72,4 +72,41 @@ func TestExpiredItemStaysAwayAfterAFight(t *testing.T) {
 	if it := w.get(tagA); it != nil {
 		t.Errorf("the expired item is back: %v", it)
 	}
+}
+
+// TestItemThatComesAndGoesIsNoFight has a post leave its tag and come back. The worker reads of the post's return before it reads that it
+// has deleted the tag's item itself.
+func TestItemThatComesAndGoesIsNoFight(t *testing.T) {
+	w := newWorld(t, tagRules)
+	w.put(taggedPost("p1", "a", number("3")))
+	w.seeded()
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := w.drain(e, 0)
+	for range 4 {
+		w.put(taggedPost("p1", "", number("3")))
+		process := func(from, to int) {
+			t.Helper()
+			if _, err := e.Process(w.ctx, w.records()[from:to]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		process(n, n+1)
+		own := len(w.records())
+		if last := w.records()[own-1]; last.Key != tagA || last.New != nil {
+			t.Fatalf("the last record is of %s", last.Key)
+		}
+		w.put(taggedPost("p1", "a", number("3")))
+		process(own, own+1)
+		together := len(w.records())
+		w.put(taggedPost("p1", "", number("3"))) // and once in the batch of the record that it was deleted
+		process(together, together+1)
+		w.put(taggedPost("p1", "a", number("3")))
+		n = w.drain(e, n+1)
+		w.expect(tagA, "posts", number("1"))
+	}
+	w.expectParked(e)
+	w.expectRight()
 }

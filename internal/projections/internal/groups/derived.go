@@ -28,7 +28,8 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		}
 	}
 	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
-	if ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old); ru.Expired {
+	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
+	if rec.New == nil {
 		if st, ok := stamp.Read(rec.Old.Lookup(b.Stamp), context); ok {
 			ru.Showed = st.Version.Count()
 		}

@@ -184,7 +184,9 @@ func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.R
 func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
 	for i, g := range it.parts() {
 		var err error
-		if t := s.Totals[i]; t.Err != nil {
+		if t := s.Totals[i]; t.Err == errContested {
+			continue
+		} else if t.Err != nil {
 			err = r.ParkID(ctx, g.ID, it.Key, change.Position{}, t.Err)
 		} else if tidier, ok := g.Rule.Form.(Tidier); ok {
 			err = tidier.List(ctx, r.Host, g, t)

@@ -2,6 +2,7 @@ package groups
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,14 +21,14 @@ import (
 // settling is the work on one item, round by round.
 type settling struct {
 	run
-	to      target.Sender
-	it      *Item
-	rows    map[table.Key]table.Row
-	fresh   bool  // the item was read with the rows
-	refused bool  // DynamoDB has refused a write
-	suspect int   // the rule that leaveOut tries first
-	counted bool  // the corrections of another program's writes
-	fought  []int // indices in Live of rules whose values may not be corrected again for a while
+	to                 target.Sender
+	it                 *Item
+	rows               map[table.Key]table.Row
+	fresh              bool  // the item was read with the rows
+	refused            bool  // DynamoDB has refused a write
+	suspect            int   // the rule that leaveOut tries first
+	correctionsCounted bool  // those of other programs' writes
+	beyondBound        []int // indices in Live of rules whose values may not be corrected again for a while
 }
 
 // settle brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One that
@@ -57,6 +58,7 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 			return target.RaceLost, err
 		}
 	}
+	w.leaveOutContested(s)
 	leftOut := w.fresh && w.fit(it, s)
 	if err := w.noteTotals(ctx, it, s); err != nil {
 		return target.RaceLost, err
@@ -64,8 +66,16 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	if it.known && (w.fresh || !it.forced) && w.isRight(it, s, it.seen) {
 		return target.Written, nil
 	}
-	if err := w.countCorrections(ctx); err != nil || w.isLeft(s) {
-		return target.Written, err
+	if it.known && !w.fresh && !isWholeItem(it, it.seen) {
+		return target.RaceLost, nil // the item comes or goes as a whole, in a transaction
+	}
+	if !w.correctionsCounted {
+		if err := w.countCorrections(ctx, s); err != nil || len(w.beyondBound) > 0 {
+			return target.RaceLost, err
+		}
+	}
+	if w.isLeft(s) {
+		return target.Written, nil
 	}
 	bring := func() (target.Outcome, error) { return w.bring(ctx, s, leftOut) }
 	ended, err := bring()
@@ -78,40 +88,49 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	return w.leaveOut(ctx, s, err, bring)
 }
 
-// countCorrections counts the corrections of what another program overwrote, once. A rule that has had too many of them is parked.
-func (w *settling) countCorrections(ctx context.Context) error {
-	if w.counted {
-		return nil
-	}
+// countCorrections counts the corrections of what another program overwrote. A rule that has had too many of them is parked. If the item
+// was deleted, and a rule has counted more since, making the item again is no correction: the engine may have deleted it itself.
+func (w *settling) countCorrections(ctx context.Context, s Settlement) error {
 	for _, i := range w.it.contested {
+		if w.it.deleted && w.it.showed[i] != s.Totals[i].Operations {
+			continue
+		}
 		switch allowed, err := w.MayHeal(ctx, w.it.Live[i], w.it.Key, true); {
 		case err != nil:
 			return err
 		case !allowed:
-			w.fought = append(w.fought, i)
+			w.beyondBound = append(w.beyondBound, i)
 		}
 	}
-	w.counted = true
+	w.correctionsCounted = true
 	return nil
 }
 
-// isLeft reports whether the item is left as it is, because values on it may not be corrected. Of an item that is there, only the rules of
-// these values are left out, and the others go on. One that another program deleted or replaced is left if all its rules were fought over.
-func (w *settling) isLeft(s Settlement) bool {
-	switch it := w.it; {
-	case len(w.fought) == 0:
-		return false
-	case it.known && !isWholeItem(it, it.seen):
-		return len(w.fought) == len(it.contested) && !it.expired
+// leaveOutContested leaves out the rules beyond their bound. An item that comes as a whole comes with their values.
+func (w *settling) leaveOutContested(s Settlement) {
+	if w.it.known && !isWholeItem(w.it, w.it.seen) {
+		return
 	}
-	for _, i := range w.fought {
-		s.Totals[i].Err = errFought
+	for _, i := range w.beyondBound {
+		s.Totals[i].Err = errContested
 	}
-	return w.it.known && w.isRight(w.it, s, w.it.seen)
 }
 
-// errFought has a rule's values left as they are. The rule is parked already.
-var errFought = &rules.ItemError{Code: "heal.contested"}
+// isLeft reports whether an item that another program deleted or replaced is left as it is: all its rules are beyond their bounds.
+func (w *settling) isLeft(s Settlement) bool {
+	if len(w.beyondBound) == 0 || w.it.expired || isWholeItem(w.it, w.it.seen) {
+		return false
+	}
+	for i, t := range s.Totals {
+		if t.Err == nil && !slices.Contains(w.beyondBound, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// errContested marks a rule whose values stay as they are, because its corrections are beyond the bound. The rule is parked already.
+var errContested = &rules.ItemError{Code: "heal.contested"}
 
 // bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
 func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (target.Outcome, error) {
