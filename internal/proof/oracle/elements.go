@@ -115,7 +115,8 @@ func shares(rule *rules.Rule, m *rules.Match, item change.Item) ([]share, error)
 	return all, nil
 }
 
-// hasEffect says whether a contribution stands in the ledger entry of its item. One that adds 0 does so only if something hangs on it.
+// hasEffect says whether a contribution stands in the ledger entry of its item. One of 0 does so under an average, under a rule that
+// makes items, and under one with `per`.
 func hasEffect(rule *rules.Rule, c rules.Contribution) bool {
 	return !c.Amount.IsZero() || tallyOf(rule).zeroCounts || rule.Derives() || apart(rule)
 }

@@ -77,10 +77,10 @@ func judgeMemberRow(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-// mendMemberRow puts or deletes a row, if row and ledger entry are as they were read. It counts as an operation: what is shown of the
-// group before is earlier.
+// mendMemberRow puts or deletes a row, if row and ledger entry are as they were read. If the reading has no finding any more, it writes
+// nothing and reports true: the item is rederived. A write counts as an operation: what is shown of the group before is earlier.
 func mendMemberRow(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	if len(r.Findings) == 0 { // the item has changed since: its entry comes first
+	if len(r.Findings) == 0 {
 		return true, nil
 	}
 	g, key := groupOf(e.Table, r.Suspect), memberKey(e, r.Suspect)

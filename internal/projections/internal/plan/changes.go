@@ -29,7 +29,7 @@ type Rollup struct {
 	Present   bool                        // the target may hold a value, so that even a sum over nothing must be written
 	Contested map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
 	Expired   bool                        // a record says that DynamoDB's time to live deleted the target
-	Showed    int64                       // if Expired or Deleted: the count of operations in the target's stamp; 0: it had no stamp of the rule
+	Showed    int64                       // if Expired or Deleted: the count of operations in the target's stamp; 0: no stamp of the rule
 	Deleted   bool                        // a record says that it was deleted in another way
 	Looked    bool                        // the target is looked at, and written only if it is not right
 	Asked     bool                        // the sum may have changed: it is written on the target, even if that was not seen

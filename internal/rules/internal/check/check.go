@@ -122,7 +122,7 @@ func (c *checker) table() {
 // reserved reports an attribute that is the engine's own.
 func (c *checker) reserved(w declared.Word) { c.reservedHint(w, "choose another name") }
 
-// reservedHint is reserved, with what to do.
+// reservedHint is reserved with a hint of the caller's.
 func (c *checker) reservedHint(w declared.Word, hint string) {
 	if strings.HasPrefix(w.Text, reservedPrefix) {
 		c.Add(w.At, "rule.reserved_attribute", hint,

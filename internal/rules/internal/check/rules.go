@@ -194,7 +194,7 @@ func (c *checker) plainAttribute(w declared.Word) {
 	c.whole(w)
 }
 
-// readAttribute is plainAttribute of one that a rule only reads.
+// readAttribute checks an attribute that a rule only reads, as plainAttribute does.
 func (c *checker) readAttribute(w declared.Word) {
 	c.reservedHint(w, readYourOwn)
 	c.whole(w)

@@ -116,11 +116,12 @@ func (d *Declaration) wantsNumber(t *Traits) bool {
 
 // orderName is the name under `order`. It reports what looks like an expression, or like a name with a direction.
 func (p Parser) orderName(w Word, t *Traits) Word {
-	if isQuotedName(w.Text) || p.Former || !strings.ContainsAny(w.Text, " ,(") && !strings.HasPrefix(w.Text, "-") {
+	if isQuotedName(w.Text) || p.Former || !strings.ContainsAny(w.Text, " ,([+*/") && !strings.HasPrefix(w.Text, "-") {
 		return p.name(w)
 	}
 	i := slices.IndexFunc(t.Keys, func(k Key) bool { return k.Name == "order" })
-	p.Add(w.At, "rule.order", t.Keys[i].Hint+"; it takes neither an expression nor a direction", "%q is no attribute", w.Text)
+	p.Add(w.At, "rule.order", t.Keys[i].Hint+". `order` takes no expression and no direction: `first` shows the lowest, `last` the highest",
+		"%q is not the name of an attribute", w.Text)
 	return Word{At: w.At}
 }
 

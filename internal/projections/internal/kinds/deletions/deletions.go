@@ -55,12 +55,12 @@ func (*Form) Says() []rules.Said { return nil }
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	parent, once := f.rule.Source.Name, 5
+	parent, checks, once := f.rule.Source.Name, 4, 1
 	if f.rule.ByUnique {
-		once = 14
+		checks, once = 6, 8
 	}
-	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, and %d WU for up to %d of them, "+
-		"when a %s is deleted", f.rule.Target.Name, once, removedAtOnce, parent)}
+	c := rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("DELETES %s items: 2 WU per child and KB, %d WU for each %d of them, and %d WU, "+
+		"when a %s is deleted", f.rule.Target.Name, checks, removedAtOnce, once, parent)}
 	if f.rule.ByUnique {
 		c.Text += fmt.Sprintf(" + 4 WU per %s that comes", parent)
 	}

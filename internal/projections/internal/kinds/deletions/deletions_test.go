@@ -37,13 +37,13 @@ func TestRulesSayThatTheyDelete(t *testing.T) {
 		cost, replays string
 		actions       []string
 	}{
-		"comments": {"DELETES Comment items: 2 WU per child and KB, and 5 WU for up to 50 of them, when a Post is deleted",
+		"comments": {"DELETES Comment items: 2 WU per child and KB, 4 WU for each 50 of them, and 1 WU, when a Post is deleted",
 			"deletes no Comment whose Post is gone already, unless the stream still holds that deletion: `dynamill verify` lists the others",
 			[]string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:Query"}},
-		"likes": {"DELETES Like items: 2 WU per child and KB, and 5 WU for up to 50 of them, when a Post is deleted" + reference,
+		"likes": {"DELETES Like items: 2 WU per child and KB, 4 WU for each 50 of them, and 1 WU, when a Post is deleted" + reference,
 			replays, []string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"}},
-		"named": {"DELETES Like items: 2 WU per child and KB, and 14 WU for up to 50 of them, when a Post is deleted + 4 WU per Post that comes" +
-			reference, replays, []string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"}},
+		"named": {"DELETES Like items: 2 WU per child and KB, 6 WU for each 50 of them, and 8 WU, when a Post is deleted" +
+			" + 4 WU per Post that comes" + reference, replays, []string{"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"}},
 	} {
 		r := kindtest.Rule(t, s, rule)
 		if cost := r.Form.Cost().Text; cost != want.cost {

@@ -113,8 +113,8 @@ func (f *Form) Says() []rules.Said { return []rules.Said{{Key: lineageKey, Text:
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	return rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("1 WU and 1 WU per KB of each %s that comes, moves or is renamed, and of each below"+
-		" + 1 WU per %s that comes or goes, 2 WU if it changes its parent", f.rule.Target.Name, f.rule.Target.Name)}
+	return rules.Cost{WriteUnits: 2, Text: fmt.Sprintf("1 WU and 1 WU per KB of each %[1]s that comes, and of each that moves or is renamed, "+
+		"with all below it + 1 WU per %[1]s that comes or goes, 2 WU if it changes its parent", f.rule.Target.Name)}
 }
 
 // Replays implements rules.Form.

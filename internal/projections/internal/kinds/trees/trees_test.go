@@ -94,8 +94,8 @@ func TestTreesSayWhatTheyCostAndDo(t *testing.T) {
 		"lineage: folderIds":                     "folderIds",
 	} {
 		form := load(t, "path: name as path, lineage: folderIds", written).Form
-		cost := rules.Cost{WriteUnits: 2, Text: "1 WU and 1 WU per KB of each Folder that comes, moves or is renamed, and of each below" +
-			" + 1 WU per Folder that comes or goes, 2 WU if it changes its parent"}
+		cost := rules.Cost{WriteUnits: 2, Text: "1 WU and 1 WU per KB of each Folder that comes, and of each that moves or is renamed, " +
+			"with all below it + 1 WU per Folder that comes or goes, 2 WU if it changes its parent"}
 		if diff := cmp.Diff(cost, form.Cost()); diff != "" {
 			t.Errorf("what `%s` costs (-want +got):\n%s", written, diff)
 		}
