@@ -89,7 +89,7 @@ func TestRederivingWhatIsRightWritesNothing(t *testing.T) {
 			e := w.engine(nil)
 			open := func(c table.Client) *Engine { return w.engine(c) }
 			for _, pass := range []string{"rederive", "sweep", fmt.Sprintf("derive/%d/0", e.planner.Epoch),
-				fmt.Sprintf("show/%d/-1", e.planner.Epoch), fmt.Sprintf("clean/%d", e.planner.Epoch), fmt.Sprintf("sweep/%d", e.planner.Epoch)} {
+				fmt.Sprintf("show/%d/-1/0", e.planner.Epoch), fmt.Sprintf("clean/%d", e.planner.Epoch), fmt.Sprintf("sweep/%d", e.planner.Epoch)} {
 				for _, write := range w.writesOf(open, func(e *Engine) {
 					if err := w.work(e, pass); err != nil {
 						t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -70,7 +71,7 @@ func TestADriverOfItsOwnBringsRulesIntoForce(t *testing.T) {
 	}
 	e := w.engine(nil)
 	passes := w.replay(e)
-	if want := []string{"derive/1/0", "show/1/0", "derive/1/1", "show/1/1"}; !slices.Equal(passes, want) {
+	if want := []string{"derive/1/0", "show/1/0/6", "derive/1/1", "show/1/1/3"}; !slices.Equal(passes, want) {
 		t.Errorf("passes are %q, want %q", passes, want)
 	}
 	w.expect(group1, "memberCount", change.Number("20"))
@@ -126,5 +127,44 @@ func TestTwoDriversAtOnce(t *testing.T) {
 	w.expectNoDrift()
 	if slices.Sort(passes); len(slices.Compact(passes)) != len(passes) {
 		t.Errorf("passes came again: %q", passes)
+	}
+}
+
+// TestLevelThatIsShownAgainIsAnotherPass has rules of one level go live one after the other. A driver that worked off the first showing
+// of the level ends it when the second one is under way.
+func TestLevelThatIsShownAgainIsAnotherPass(t *testing.T) {
+	w := newWorld(t, hotRule+"  plain: { count: Like, as: Post.plain, by: postId }\n")
+	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
+	w.like("l1", "p1", 5)
+	driver := w.engine(nil)
+	f := &faulty{Client: w.sim, around: passAll}
+	e, err := Open(w.ctx, Config{Client: f, Table: "app", Rules: w.set, Count: w.plainCount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	f.around = func(op string, pass func() error) error {
+		text, _, err := driver.Aim(w.ctx)
+		if op != "Scan" || err != nil || !strings.HasPrefix(text, "show/") {
+			return pass() // a count is no pass of a driver's
+		}
+		if shown = append(shown, text); len(shown) == 2 {
+			if err := driver.Complete(w.ctx, shown[0]); err != nil {
+				t.Error(err)
+			}
+			if again, _, err := driver.Aim(w.ctx); err != nil || again != text {
+				t.Errorf("after the end of the first showing comes %q, %v; want %s", again, err, text)
+			}
+		}
+		return pass()
+	}
+	if err := e.Seed(w.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"show/1/0/1", "show/1/0/3"}; !slices.Equal(shown, want) {
+		t.Errorf("shown in %q, want %q", shown, want)
+	}
+	for name, want := range map[string]string{"plain": "1", "likes": "1", "weight": "5"} {
+		w.expect(likedPost("p1"), name, change.Number(want))
 	}
 }

@@ -57,14 +57,10 @@ func (d *driver) next(ctx context.Context, last Step) (Step, error) {
 	return d.nextOf(ctx, passes, last)
 }
 
-// completedMax is how often one pass may be left again after all of it was done: a process that counts a table beside the replay may ask
-// once more that a level be shown.
-const completedMax = 3
-
 // nextChange returns the pass that the engine needs next for rules that are not in force yet. Changes without a pass
 // says that all of them are in force now.
 func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
-	completed, times := "", 0
+	completed := ""
 	for {
 		pass, left, err := d.Engine.Aim(ctx)
 		switch {
@@ -72,7 +68,7 @@ func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 			return Step{}, fmt.Errorf("asking what rules need: %w", err)
 		case left == 0:
 			return Step{Changes: last.Changes || completed != ""}, nil
-		case pass == completed && times == completedMax:
+		case pass == completed:
 			return Step{}, fmt.Errorf("pass %s is still left after all of it was done", pass)
 		}
 		step, err := d.nextOf(ctx, []string{pass}, Step{Changes: last.Changes})
@@ -80,10 +76,7 @@ func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 			return Step{}, err
 		}
 		if step.Done() {
-			if pass != completed {
-				completed, times = pass, 0
-			}
-			times++
+			completed = pass
 			continue
 		}
 		// Another process may have completed the pass before its run was opened, which then was begun again for nothing.

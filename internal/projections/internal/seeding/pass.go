@@ -21,7 +21,8 @@ import (
 type Pass struct {
 	Phase state.Phase
 	Epoch int      // of the rules; 0 for a pass that is always possible
-	Level int      // derive, show
+	Level int      // derive, count, show
+	Ready int      // show: the rules of the level that are live and counted. A level is shown again when more of them are
 	Rules []string // rederive: names; none for all
 }
 
@@ -37,6 +38,9 @@ func (p Pass) String() string {
 	if p.Phase == state.PhaseDerive || p.Phase == state.PhaseCount || p.Phase == state.PhaseShow {
 		text += "/" + strconv.Itoa(p.Level)
 	}
+	if p.Phase == state.PhaseShow {
+		text += "/" + strconv.Itoa(p.Ready)
+	}
 	if len(p.Rules) > 0 {
 		text += "/" + strings.Join(p.Rules, ",")
 	}
@@ -46,7 +50,8 @@ func (p Pass) String() string {
 // ParsePass reads what String wrote.
 func ParsePass(text string) (Pass, error) {
 	head, rest, more := strings.Cut(text, "/")
-	epoch, level, _ := strings.Cut(rest, "/")
+	epoch, ofLevel, _ := strings.Cut(rest, "/")
+	level, ready, _ := strings.Cut(ofLevel, "/")
 	p, known := Pass{Phase: state.Phase(head)}, false
 	switch p.Phase {
 	case state.PhaseRederive:
@@ -56,6 +61,7 @@ func ParsePass(text string) (Pass, error) {
 	case state.PhaseDerive, state.PhaseCount, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
 		p.Epoch, _ = strconv.Atoi(epoch) // a text that is no number fails the comparison with String below
 		p.Level, _ = strconv.Atoi(level)
+		p.Ready, _ = strconv.Atoi(ready)
 		known = p.Epoch > 0 || p.Phase == state.PhaseSweep
 	}
 	if !known || p.String() != text {

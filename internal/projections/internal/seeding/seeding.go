@@ -153,7 +153,13 @@ func (s *Seeding) Complete(ctx context.Context, text string, end func(context.Co
 
 // PassOf is the pass of a cursor that was aimed.
 func (s *Seeding) PassOf(c state.Cursor) Pass {
-	return Pass{Phase: c.Phase, Epoch: s.Planner.Epoch, Level: c.Level}
+	p := Pass{Phase: c.Phase, Epoch: s.Planner.Epoch, Level: c.Level}
+	for _, b := range s.Planner.InForce {
+		if c.Phase == state.PhaseShow && c.IsFor(b.Rule) && b.Live.Load() && !IsUncounted(b) {
+			p.Ready++
+		}
+	}
+	return p
 }
 
 func (s *Seeding) showsAnything(cursor state.Cursor) bool {
