@@ -30,6 +30,7 @@ func TestPermissionsFollowFromTheRules(t *testing.T) {
 		more        []string
 	}{
 		{"a count", "count: Membership, as: Group.members", nil},
+		{"a sum by stream position", "sum: total, of: Order, as: User.spent, hot: true", []string{"ConditionCheckItem"}},
 		{"a copy within a collection", "copy: name as userName, from: User, to: Order", []string{"ConditionCheckItem", "Query"}},
 		{"a copy by references", "copy: name as userName, from: User, to: Member", []string{"ConditionCheckItem"}},
 		{"a mirror", "mirror: Membership, as: Member", []string{"ConditionCheckItem", "DeleteItem"}},

@@ -89,6 +89,12 @@ type Form struct {
 	displayEvery time.Duration // 0: as the engine's other displays
 }
 
+// Needs implements rules.Form.
+func (f *Form) Needs() []rules.Need {
+	return append(f.Form.Needs(), rules.Need{Action: "dynamodb:ConditionCheckItem",
+		Why: "ConditionCheckItem lets a rule with hot park an item that it cannot read."})
+}
+
 // Of returns the Form of a hot rule; nil of any other rule.
 func Of(r *rules.Rule) *Form {
 	f, _ := r.Form.(*Form)
