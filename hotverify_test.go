@@ -15,6 +15,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/counting"
+	"github.com/dynamill/dynamill/internal/proof/oracle"
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
@@ -189,4 +190,53 @@ func TestVerifyEndsThoughTheRowsOfLanesAreGone(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// TestVerifySaysWhichWrongDisplaysAreNoDrift spoils a display that is parked, or whose roll-up was put off.
+func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
+	id, group := oracle.RuleID("likes"), "POST#1/METADATA"
+	text := change.String
+	putOff := func(due time.Duration) change.Item {
+		return change.Item{"pk": text("tasks"), "sk": text("rollup#/" + id + "/" + group), "rule": text(id), "group": text(group),
+			"asked": text("a"), "due": change.Number(fmt.Sprint(time.Now().Add(due).UnixMilli()))}
+	}
+	for name, c := range map[string]struct {
+		row              func() change.Item
+		parked, findings int
+		undecided        bool
+	}{
+		"nothing is kept of it": {func() change.Item { return nil }, 0, 1, false},
+		"parked": {func() change.Item {
+			return change.Item{"pk": text("parked"), "sk": text(id + "/" + group), "id": text(id + "/" + group), "rule": text(id),
+				"item": text(group), "code": text("heal.contested")}
+		}, 1, 0, false},
+		"put off, and due":         {func() change.Item { return putOff(-time.Minute) }, 0, 0, true},
+		"put off, and not due yet": {func() change.Item { return putOff(time.Hour) }, 0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHotTable(t, 16)
+				deaf := &deafTo{Sim: h.sim, item: "POST#1"}
+				h.tables = deaf
+				h.write(80, 0)
+				stop := h.follow("a")
+				h.write(50, 100*time.Millisecond)
+				h.expect("seeded")
+				deaf.on.Store(true)
+				h.put(change.Item{"pk": text("POST#1"), "sk": text("METADATA"), "likes": change.Number("1000")})
+				time.Sleep(time.Minute)
+				stop()
+				if row := c.row(); row != nil {
+					_, err := h.sim.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := h.count(counting.Verify)[0]
+				if len(r.Findings) != c.findings || int(r.Parked) != c.parked || (r.Undecided != "") != c.undecided {
+					t.Errorf("%d findings, %d parked, undecided: %q", len(r.Findings), r.Parked, r.Undecided)
+				}
+			})
+		})
+	}
 }

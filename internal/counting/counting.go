@@ -120,6 +120,7 @@ type Progress struct {
 type Result struct {
 	Items, Groups int64
 	Findings      []Finding // by group. A Repair has mended them
+	Parked        int64     // targets that show something else and are parked: no process corrects them until that is retried or discarded
 	// Undecided says why a Verify could not decide on some or all groups; "" if it could.
 	Undecided string
 }

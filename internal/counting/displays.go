@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/lanes"
@@ -39,6 +40,11 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 			i := slices.IndexFunc(wrong, func(d lanes.Display) bool { return d.Item == before.Item && d.Stamp == before.Stamp })
 			switch {
 			case i < 0:
+			case wrong[i].Parked:
+				c.result.Parked++
+			case wrong[i].PutOff.After(time.Now()): // it lags, as its rule says
+			case !wrong[i].PutOff.IsZero():
+				left = append(left, display{before.group, wrong[i]})
 			case passed:
 				c.find(Finding{Group: before.group, Display: &wrong[i]})
 			default:
@@ -47,7 +53,9 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 		}
 		suspects = left
 	}
-	if len(suspects) > 0 {
+	if len(suspects) > 0 && !suspects[0].PutOff.IsZero() {
+		c.result.Undecided = "the roll-up of " + suspects[0].group + " was put off, is due, and no process has done it"
+	} else if len(suspects) > 0 {
 		c.result.Undecided = "what " + suspects[0].Item.String() + " shows may still change: records of the stream are not applied yet"
 	}
 	return nil

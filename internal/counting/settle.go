@@ -59,10 +59,17 @@ func (c *count) settle(ctx context.Context) error {
 				shown = append(shown, g.name)
 			}
 			for _, d := range wrong {
-				displays = append(displays, display{g.name, d})
+				if d.Parked {
+					c.result.Parked++
+				} else if d.PutOff.IsZero() || c.Purpose == Verify { // a Repair displays all groups
+					displays = append(displays, display{g.name, d})
+				}
 			}
-			if found != nil {
+			switch {
+			case found != nil:
 				suspects = append(suspects, *found)
+			case rows.Total.Beyond: // its targets are parked
+				c.result.Parked++
 			}
 			return nil
 		})

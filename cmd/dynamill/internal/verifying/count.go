@@ -45,7 +45,13 @@ func (r *verification) count(ctx context.Context, w *session.Session, summary *v
 	}
 	var at atomic.Pointer[counting.Progress]
 	cfg.Progress = func(p counting.Progress) { at.Store(&p) }
-	for _, g := range engine.Generations() {
+	generations := engine.Generations()
+	for _, name := range names {
+		if !slices.ContainsFunc(generations, func(g *projections.Generation) bool { return g.Rule() == name }) {
+			summary.Undecided["rule "+name+" is being counted anew"]++
+		}
+	}
+	for _, g := range generations {
 		if !slices.Contains(names, g.Rule()) {
 			continue
 		}
@@ -105,6 +111,7 @@ func countState(rule string, p counting.Progress) progress.State {
 
 // noteCount reports what a count has found, and mended.
 func (r *verification) noteCount(rule string, found counting.Result, summary *verify.Summary) error {
+	summary.Parked += found.Parked
 	if found.Undecided != "" {
 		summary.Undecided[found.Undecided]++
 	}

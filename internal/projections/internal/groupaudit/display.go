@@ -2,8 +2,8 @@ package groupaudit
 
 import (
 	"context"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/lanes"
@@ -27,8 +27,8 @@ func wantedOf(r *rules.Rule, a tally.Amount) string {
 }
 
 // Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still
-// to show what changed. The first item that is known by a unique value shows the group, the others show nothing. An item is left out if
-// DynamoDB refused the write: it is among the parked records.
+// to show what changed. The first item that is known by a unique value shows the group, the others show nothing. Of a total that no number
+// holds, there are none.
 func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Display, error) {
 	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
 	keys := groups.TotalKeys(g)
@@ -50,8 +50,12 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 			return nil, err
 		}
 	}
-	if t.Err != nil || rows[due] != nil {
+	if t.Err != nil {
 		return nil, nil
+	}
+	putOff := time.Time{}
+	if d, known := state.ReadDueRollup(h.Planner, rows[due]); known {
+		putOff = d.Due
 	}
 	var all []lanes.Display
 	for i, key := range t.Targets {
@@ -67,24 +71,26 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 			values = formOf(g.Rule).Values(t)
 		}
 		d := lanes.Display{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
-			Want: formOf(g.Rule).Shown(values), Have: shownOn(g.Rule, img)}
+			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: shownOn(g.Rule, img)}
 		if d.Want != d.Have {
 			all = append(all, d)
 		}
 	}
-	return withoutParked(ctx, h, g, all)
-}
-
-// withoutParked leaves out items that are parked under the rule of a group.
-func withoutParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.Display) ([]lanes.Display, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	parked := func(d lanes.Display) table.Key { return state.ParkedKey(state.ParkedID(g.ID, d.Item)) }
-	keys := make([]table.Key, len(all))
+	return all, findParked(ctx, h, g, all)
+}
+
+// findParked finds those displays whose items are parked under the rule of a group.
+func findParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.Display) error {
+	parked := make([]table.Key, len(all))
 	for i, d := range all {
-		keys[i] = parked(d)
+		parked[i] = state.ParkedKey(state.ParkedID(g.ID, d.Item))
 	}
-	rows, err := h.Tables.ReadState(ctx, "reading what is parked of the targets of "+g.Group, keys)
-	return slices.DeleteFunc(all, func(d lanes.Display) bool { return rows[parked(d)] != nil }), err
+	rows, err := h.Tables.ReadState(ctx, "reading what is parked of the targets of "+g.Group, parked)
+	for i := range all {
+		all[i].Parked = rows[parked[i]] != nil
+	}
+	return err
 }
