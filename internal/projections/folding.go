@@ -64,6 +64,16 @@ func (e *Engine) recountLost(ctx context.Context, from *host.Shard) error {
 // Folds reports whether a rule in force folds records: a driver must then tell the shard of each record.
 func (e *Engine) Folds() bool { return len(e.folding.Rules()) > 0 }
 
+// GenerationOf is the number of the newest generation of a rule that folds records, counted or not; 0 for any other rule.
+func (e *Engine) GenerationOf(rule string) int {
+	for _, b := range e.folding.Rules() {
+		if b.Rule.Name == rule {
+			return int(b.Generation.Load())
+		}
+	}
+	return 0
+}
+
 // Recount has rules that fold records counted anew, by name. Like registering newer rules, it ends with ErrEpochMoved.
 func (e *Engine) Recount(ctx context.Context, names []string) error {
 	var rules []*plan.Binding

@@ -106,7 +106,7 @@ type Progress struct {
 type Totals struct {
 	Passes    int     `json:"passes"`
 	Items     int64   `json:"items"`     // worked off
-	Skipped   int64   `json:"skipped"`   // lines that a killed process left torn
+	Skipped   int64   `json:"skipped"`   // lines that a killed process left torn, parked records that have no key
 	ReadUnits float64 `json:"readUnits"` // of scans
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/report"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/replay"
+	"github.com/dynamill/dynamill/internal/replay/sources"
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
@@ -113,7 +114,9 @@ func (r *replayer) printReplayed(ctx context.Context, totals replay.Totals, took
 	}
 	text := fmt.Sprintf("replayed the %s: %s in %s, %s (%s write units), in %s", result.Source, lookedAt(result.Items, result.Passes),
 		passes(result.Passes), printable.Counted(result.Writes, "write"), printable.Rounded(result.WriteUnits), took.Round(100*time.Millisecond))
-	if result.Skipped > 0 {
+	if _, fromParked := r.source.(*sources.Parked); fromParked && result.Skipped > 0 {
+		text += "; " + printable.Counted(result.Skipped, "parked record") + " without a key left"
+	} else if result.Skipped > 0 {
 		text += "; " + printable.Counted(result.Skipped, "torn line") + " skipped"
 	}
 	if parked > 0 {

@@ -20,12 +20,25 @@ type Recounted struct {
 // recount has rules counted anew by whatever process follows the stream.
 func recount(ctx context.Context, w *session.Session, names []string) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	engine, err := projections.OpenAttached(ctx, w.EngineConfig(0))
-	if err == nil {
-		err = engine.Recount(ctx, names)
-	}
-	if !errors.Is(err, projections.ErrEpochMoved) {
-		return w.Env.Classify(fmt.Errorf("beginning to count %s anew: %w", strings.Join(names, ", "), err))
+	former := map[string]int{}
+	for left := names; len(left) > 0; {
+		engine, err := projections.OpenAttached(ctx, w.EngineConfig(0))
+		if err == nil {
+			for _, name := range left {
+				if _, asked := former[name]; !asked {
+					former[name] = engine.GenerationOf(name)
+				}
+			}
+			// Another process may have moved the epoch instead, and many rules take several steps.
+			left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return engine.GenerationOf(name) > former[name] })
+			if len(left) == 0 {
+				break
+			}
+			err = engine.Recount(ctx, left)
+		}
+		if !errors.Is(err, projections.ErrEpochMoved) {
+			return w.Env.Classify(fmt.Errorf("beginning to count %s anew: %w", strings.Join(left, ", "), err))
+		}
 	}
 	if w.JSON {
 		w.PrintJSON(Recounted{names})

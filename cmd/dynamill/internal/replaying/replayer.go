@@ -17,6 +17,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/environment"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/output"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/preview"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/progress"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
@@ -153,11 +154,22 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 			told.Errors = append(told.Errors, r.Env.Classify(err))
 		}
 		return fmt.Errorf("%w\n%s tries them again%s", told, r.again(), remedy)
+	case errors.Is(err, projections.ErrEpochMoved) && r.areInForce(ctx):
+		return fmt.Errorf("a rule is counted anew by its stream position meanwhile: %s goes on from there once `dynamill run` has counted it",
+			r.again())
 	case errors.Is(err, projections.ErrEpochMoved):
 		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",
 			settings.ShownFile(r.Settings.Rules))
 	}
 	return r.Env.Classify(fmt.Errorf("replaying: %w; %s goes on from there", err, r.again()))
+}
+
+// areInForce reports whether the rules of the file are still those of the table.
+func (r *replayer) areInForce(ctx context.Context) bool {
+	found, err := preview.CompareRules(ctx, r.Session)
+	return err == nil && changedOf(found) == nil && !slices.ContainsFunc(found.Rules, func(c projections.RuleChange) bool {
+		return c.What == projections.RuleAdded
+	})
 }
 
 // again names the command that resumes: with --restart each process begins anew.

@@ -13,7 +13,8 @@ func TestPassesReadBackAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%q reads as %q, %v", text, p, err)
 		}
 	}
-	for _, text := range []string{"", "derive", "derive/1", "derive/1/x", "derive/01/0", "clean", "clean/x", "show/1/2", "show/1/2/x", "other/1"} {
+	for _, text := range []string{"", "derive", "derive/1", "derive/1/x", "derive/01/0",
+		"clean", "clean/x", "show/1/2", "show/1/2/x", "other/1"} {
 		if p, err := seeding.ParsePass(text); !errors.Is(err, seeding.ErrUnknownPass) {
 			t.Errorf("%q reads as %q, %v", text, p, err)
 		}
