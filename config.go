@@ -35,7 +35,8 @@ type Config struct {
 	StateTable string     // of dynamill's own; created if missing; default: Table and "-dynamill"
 	LeaseTable string     // of leases and checkpoints; created if missing; default: StateTable and "-leases"
 
-	// BesideFunction applies records only to the rules that count by stream position: a function keeps the others.
+	// BesideFunction applies records only to the rules that count by stream position: a function keeps the others. A Follow without it
+	// refuses the checkpoints of one with it.
 	BesideFunction bool
 	// Drain has Follow return nil once new rules are seeded and every change up to then is applied.
 	Drain bool

@@ -237,10 +237,19 @@ func (f *follower) checkLeases(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if followed {
+	if followed && f.traces.BesideFunction && !f.BesideFunction {
+		return &projections.SetupError{
+			Problem: fmt.Sprintf("the lease table %s has the checkpoints of a process that left rules to a function: records that the function has "+
+				"not applied yet would be skipped", f.LeaseTable),
+			Remedy: fmt.Sprintf("if the function is to keep these rules, go on beside it (`dynamill run --beside-function`); otherwise disable its "+
+				"event source mapping, and delete the lease table %s: then the stream is read from its oldest record, which changes nothing twice",
+				f.LeaseTable),
+		}
+	}
+	if followed && f.traces.BesideFunction == f.BesideFunction {
 		return nil
 	}
-	if err := f.engine.NoteFollowed(ctx, f.LeaseTable); err != nil {
+	if err := f.engine.NoteFollowed(ctx, f.LeaseTable, f.BesideFunction); err != nil {
 		return fmt.Errorf("noting the lease table %s in the state table: %w", f.LeaseTable, err)
 	}
 	return nil

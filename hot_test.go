@@ -360,6 +360,21 @@ func TestFunctionLeavesHotRulesOut(t *testing.T) {
 		h.write(100, 100*time.Millisecond)
 		h.expect("kept beside a function")
 		stop()
+		h.beside = false
+		h.follow("b")
+		if err := <-h.ended; err != nil {
+			t.Errorf("the process beside the function ended with %v", err)
+		}
+		if err := <-h.ended; err == nil || !strings.Contains(err.Error(), "records that the function has not applied yet would be skipped") {
+			t.Errorf("a process that takes over from the function, at the checkpoints of the other, ends with %v", err)
+		}
+		if _, err := h.sim.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: new("app-dynamill-leases")}); err != nil {
+			t.Fatal(err)
+		}
+		stop = h.follow("c")
+		h.write(20, 100*time.Millisecond)
+		h.expect("kept by one that has read the stream from its start")
+		stop()
 	})
 }
 

@@ -52,6 +52,8 @@ type Traces struct {
 	Leases     []leases.Lease // of any stream
 	Registered bool           // the state table holds a registry
 	Followed   bool           // the registry says that a process followed the stream with this lease table
+	// BesideFunction says that it left some rules to a Lambda function: the leases do not tell what is applied for those.
+	BesideFunction bool
 }
 
 // Lost decides which table was deleted, where the table has a stream. If only functions or replays used the state
@@ -80,6 +82,7 @@ func (t Tables) Traces(ctx context.Context, client Client) (Traces, error) {
 		return found, fmt.Errorf("reading the state table %s: %w", t.State, err)
 	}
 	found.Leases, found.Registered, found.Followed = rows, origins.Registered, origins.FollowedWith == t.Lease
+	found.BesideFunction = found.Followed && origins.BesideFunction
 	return found, nil
 }
 

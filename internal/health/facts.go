@@ -17,7 +17,9 @@ type Facts struct {
 	Shards     []Shard // that are not finished
 
 	Functions Functions
-	Remedies  Remedies
+	// BesideFunction says that the processes leave some rules to a function.
+	BesideFunction bool
+	Remedies       Remedies
 }
 
 // Existence says whether one of dynamill's tables is there.
@@ -77,6 +79,7 @@ type Function struct {
 // Remedies are sentences that name the table's own commands.
 type Remedies struct {
 	Run          string // starts a worker
+	RunBeside    string // starts one that leaves some rules to a function
 	EnableStream string
 	Replay       string // after lost records
 	StartOver    string // after a lost state table

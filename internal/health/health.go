@@ -78,7 +78,7 @@ func Judge(f Facts) Health {
 	if !h.Waiting.Oldest.IsZero() {
 		h.Lag = max(0, f.Now.Sub(h.Waiting.Oldest))
 	}
-	for _, decide := range []func(*Health) bool{f.judgeTables, f.judgeLosses, f.judgeWorkers, f.judgeFunctions} {
+	for _, decide := range []func(*Health) bool{f.judgeTables, f.judgeLosses, f.judgeFunctionBeside, f.judgeWorkers, f.judgeFunctions} {
 		if decide(&h) {
 			return h
 		}
@@ -168,6 +168,29 @@ func (f Facts) judgeWorkers(h *Health) bool {
 		parts = append(parts, plural(alive, "process", "processes"))
 	}
 	h.Reason = strings.Join(append(parts, unsure...), ", ")
+	return true
+}
+
+// judgeFunctionBeside decides where processes leave some rules to a function, and either no function or no process applies the stream.
+func (f Facts) judgeFunctionBeside(h *Health) bool {
+	if !f.BesideFunction || f.Functions.Unknown != "" {
+		return false
+	}
+	if slices.ContainsFunc(f.Functions.List, Function.fails) {
+		return f.judgeFunctions(h)
+	}
+	switch kept := slices.ContainsFunc(f.Functions.List, Function.enabled); {
+	case !kept:
+		h.LagKnown, h.Lag, h.Waiting = false, 0, Waiting{Unknown: functionWaiting}
+		h.Reason = "processes leave some rules to a function, and no function applies the stream" + f.functionsText()
+		h.Remedy = "enable the function's event source mapping; the stream keeps its records for 24 hours"
+	case f.followedByFunction():
+		h.Since = h.Waiting.Oldest
+		h.Reason, h.Remedy = "no process keeps the rules that the function leaves out", f.Remedies.RunBeside
+	default:
+		return false
+	}
+	h.State = NothingRuns
 	return true
 }
 

@@ -16,7 +16,7 @@ func followed() Facts {
 		LeaseTable: Existence{Name: "app-leases", There: true},
 		Stream:     Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
 		Shards:   []Shard{{ID: "s1", Owner: "w1", Records: 1, Oldest: now.Add(-2 * time.Second), Done: now.Add(-3 * time.Second)}},
-		Remedies: Remedies{Run: "RUN", EnableStream: "ENABLE", Replay: "REPLAY", StartOver: "OVER", Skipped: "ROW"},
+		Remedies: Remedies{Run: "RUN", RunBeside: "BESIDE", EnableStream: "ENABLE", Replay: "REPLAY", StartOver: "OVER", Skipped: "ROW"},
 	}
 }
 
@@ -52,6 +52,16 @@ func TestJudge(t *testing.T) {
 			"following: the lag is not known (no permission), 1 process"},
 		"a shard could not be read": {func(f *Facts) { f.Shards[0] = Shard{ID: "s1", Unknown: "refused", AtLeast: true} }, Following,
 			"following: the lag is not known (s1: refused), 1 process"},
+		"beside a function": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Enabled", "OK") }, Following,
+			"following: lag 2s, 1 record waits, the oldest since 2026-01-02T03:04:03Z, 1 process"},
+		"beside a function that is disabled": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Disabled", "") }, NothingRuns,
+			"nothing runs: processes leave some rules to a function, and no function applies the stream, the event source " +
+				"mapping of function fn is Disabled; enable the function's event source mapping; the stream keeps its records for 24 hours"},
+		"beside a function that fails": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Enabled", "PROBLEM: x") }, Failing, ""},
+		"beside a function, killed": {func(f *Facts) { silent(f); f.BesideFunction, f.Functions = true, function("Enabled", "OK") },
+			NothingRuns, "nothing runs: no process keeps the rules that the function leaves out; BESIDE"},
+		"beside functions that may not be listed": {func(f *Facts) { f.BesideFunction, f.Functions.Unknown = true, "no permission" },
+			Following, ""},
 		"killed": {silent, NothingRuns,
 			"nothing runs: 1 record waits, the oldest since 2026-01-02T03:04:03Z (2s ago), the newest record applied is of 2026-01-02T03:04:02Z, " +
 				"w1 has not renewed its lease for more than its term of 10s; RUN"},

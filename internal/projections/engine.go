@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/projections/internal/folding"
@@ -281,14 +282,19 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 }
 
 // NoteFollowed notes the lease table of the processes that follow the stream, which inspect.ReadOrigins reads. It must exist: a crash
-// leaves no note without one.
-func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string) error {
+// leaves no note without one. besideFunction says that the processes leave some rules to a function.
+func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string, besideFunction bool) error {
 	own, err := registry.ReadTable(ctx, e.tables.Reader)
-	if err != nil || own != nil && own.Leases == leaseTable {
+	if err != nil || own != nil && own.Leases == leaseTable && own.BesideFunction == besideFunction {
 		return err
 	}
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", state.LeasesAttribute, table.Text(leaseTable))
+	if besideFunction {
+		set += c.Format(", %n = %v", state.BesideFunctionAttribute, attributes.ToTable(change.Bool(true)))
+	} else {
+		set += c.Format(" REMOVE %n", state.BesideFunctionAttribute)
+	}
 	sameState := c.Format("%n = %v", "incarnation", table.Text(e.planner.Incarnation))
 	noted, err := e.tables.UpdateState(ctx, "", "noting the lease table in the registry", state.TableKey(), set, sameState, c)
 	if err == nil && !noted {

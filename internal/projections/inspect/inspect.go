@@ -42,12 +42,14 @@ type Inspection struct {
 	Incarnation string
 	Epoch       int       // of the rules
 	Created     time.Time // the state table
-	Rules       []Rule
-	Seeding     *Seeding // nil while no place of a scan is stored
-	Tasks       []Task
-	Parked      map[string]int // how many by code
-	Missing     []RecordedMissing
-	Budgets     []RecordedBudget // of processes whose work waits, or did a minute ago
+	// BesideFunction says that the processes that follow leave some rules to a Lambda function.
+	BesideFunction bool
+	Rules          []Rule
+	Seeding        *Seeding // nil while no place of a scan is stored
+	Tasks          []Task
+	Parked         map[string]int // how many by code
+	Missing        []RecordedMissing
+	Budgets        []RecordedBudget // of processes whose work waits, or did a minute ago
 }
 
 // Rule is a rule as it is registered.
@@ -127,7 +129,7 @@ func begin(ctx context.Context, client Client, stateTable string) (*reader, *Ins
 	rd.planner.Incarnation, rd.planner.Epoch = own.Incarnation, own.Epoch
 	found := &Inspection{
 		StateTable: stateTable, Table: own.Name, Created: own.Created, Incarnation: rd.planner.Incarnation, Epoch: rd.planner.Epoch,
-		Rules: rd.listRules(known),
+		BesideFunction: own.BesideFunction, Rules: rd.listRules(known),
 	}
 	return rd, found, nil
 }
@@ -222,6 +224,8 @@ type Origins struct {
 	Registered bool // the registry is there
 	// FollowedWith is the lease table of the processes that followed the stream; "" if none ever did.
 	FollowedWith string
+	// BesideFunction says that these processes left some rules to a Lambda function.
+	BesideFunction bool
 }
 
 // ReadOrigins reads a state table and writes nothing. One that is missing or empty has no Origins.
@@ -233,5 +237,5 @@ func ReadOrigins(ctx context.Context, client Client, stateTable string) (Origins
 	if own == nil {
 		return Origins{}, err
 	}
-	return Origins{Registered: true, FollowedWith: own.Leases}, err
+	return Origins{Registered: true, FollowedWith: own.Leases, BesideFunction: own.BesideFunction}, err
 }

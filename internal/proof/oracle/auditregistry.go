@@ -20,7 +20,8 @@ type form struct {
 // rowForms are all rows that docs/state-table.md knows, each partition key whole
 // or up to a "/"; but for tasks, of which none is left when all is quiet.
 var rowForms = []form{
-	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created", "format"}, []string{"live", "leases"}},
+	{"registry", "table", []string{"table", "tableId", "incarnation", "epoch", "created", "format"},
+		[]string{"live", "leases", "besideFunction"}},
 	{"registry", "rule/", []string{"name", "fingerprint", "state", "epoch"},
 		[]string{"file", "writeShardsMax", "locator", "cleaned", "generation", "begun", "counted", "stream", "located"}},
 	{"registry", "file/", []string{"text"}, nil},

@@ -114,7 +114,7 @@ func followTable(ctx context.Context, w *session.Session, o *overseer, options O
 	cfg.Tables, cfg.Streams, cfg.Table, cfg.Rules = env.Tables, env.Streams, w.Table, file
 	cfg.StateTable, cfg.LeaseTable, cfg.Logger = env.StateTable, env.LeaseTable, w.Logger
 	cfg.Started = func(r *dynamill.Running) {
-		fmt.Fprint(w.Screen, announcement(w, r, cfg.Archive))
+		fmt.Fprint(w.Screen, announcement(w, r, &cfg))
 		o.running.Store(r)
 		env.Renewal.TurnOn(o.holder.SetExpired)
 		stopShowing = progress.Start(ctx, w.Screen, w.Logger, watchProgress(r, cfg.Drain))
@@ -131,7 +131,7 @@ func followTable(ctx context.Context, w *session.Session, o *overseer, options O
 }
 
 // announcement says, before anything is written, what is followed and what will be written.
-func announcement(w *session.Session, r *dynamill.Running, archiveDir string) string {
+func announcement(w *session.Session, r *dynamill.Running, cfg *dynamill.Config) string {
 	d := r.Description()
 	state := "found"
 	if d.StateTableCreated {
@@ -142,14 +142,17 @@ func announcement(w *session.Session, r *dynamill.Running, archiveDir string) st
 	facts.Add("stream", r.StreamARN)
 	facts.Add("state", d.StateTable+" ("+state+")")
 	facts.Add("checkpoints", w.Env.LeaseTable)
-	if archiveDir != "" {
-		facts.Add("archive", archiveDir)
+	if cfg.Archive != "" {
+		facts.Add("archive", cfg.Archive)
 	}
 	list := output.Columns{Indent: "  "}
 	for _, rule := range w.Set.Rules {
 		note := ""
 		if slices.Contains(d.NewRules, rule.Name) {
 			note = "new: to be seeded"
+		}
+		if cfg.BesideFunction && !rule.Folds() {
+			note = strings.TrimPrefix(note+"; its changes are left to the function", "; ")
 		}
 		list.Add(rule.Name, rule.KindName(), rule.Source.Name+" → "+written(rule), note)
 	}

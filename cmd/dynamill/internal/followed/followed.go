@@ -45,7 +45,8 @@ type Look struct {
 }
 
 // Facts finds out everything except the facts of the state table. The caller has read that, and the rows of the leases.
-func (l *Look) Facts(ctx context.Context, rows []leases.Lease, leaseTable bool) (health.Facts, error) {
+// besideFunction says that the processes leave some rules to a function.
+func (l *Look) Facts(ctx context.Context, rows []leases.Lease, leaseTable, besideFunction bool) (health.Facts, error) {
 	f := health.Facts{
 		LagMax: l.LagMax, LeaseTable: health.Existence{Name: l.Env.LeaseTable, There: leaseTable}, Remedies: remedies(l.Env),
 	}
@@ -68,7 +69,8 @@ func (l *Look) Facts(ctx context.Context, rows []leases.Lease, leaseTable bool) 
 	for i, s := range f.Shards {
 		f.Shards[i].Rate = l.watch.Rate(s.ID)
 	}
-	if !anyAlive(f.Owners) {
+	f.BesideFunction = besideFunction && asksLambda(l.Env)
+	if f.BesideFunction || !anyAlive(f.Owners) {
 		f.Functions = functionsOf(ctx, l.Env, arn)
 	}
 	return f, nil
@@ -181,6 +183,7 @@ func remedies(env *environment.Environment) health.Remedies {
 	}
 	return health.Remedies{
 		Run:          "start `" + run + "`",
+		RunBeside:    "start `" + run + " --beside-function`",
 		EnableStream: "enable it with `" + following.EnableStream(env.Place()) + "`; then " + env.Own().ReplayMissed(),
 		Replay:       env.Own().ReplayMissed(),
 		StartOver: fmt.Sprintf("stop every `dynamill run` of this table, delete the lease table %s, and start `%s`, which seeds every rule anew "+

@@ -26,8 +26,11 @@ const (
 	tableSort         = "table"
 )
 
-// LeasesAttribute holds Table.Leases.
-const LeasesAttribute = "leases"
+// Attributes of Table.
+const (
+	LeasesAttribute         = "leases"         // Leases
+	BesideFunctionAttribute = "besideFunction" // BesideFunction
+)
 
 // A rule's state in the registry. A rule whose meaning changes is another rule. Rows stay for good, and no id is used again.
 const (
@@ -66,6 +69,8 @@ type Table struct {
 	Live        int64  // times that rules went live or retired
 	Created     time.Time
 	Leases      string // the lease table of the processes that follow the stream; "" if none ever did
+	// BesideFunction says that these processes leave the rules that keep what each item adds to a function: its checkpoints are not known.
+	BesideFunction bool
 }
 
 // ReadTable reads the registry's row of the table; nil for a row that is not there.
@@ -77,6 +82,8 @@ func ReadTable(r table.Row) *Table {
 		Name: table.TextOf(r["table"]), ID: table.TextOf(r["tableId"]), Incarnation: table.TextOf(r["incarnation"]),
 		Epoch: int(table.NumberOf(r["epoch"])), Live: table.NumberOf(r["live"]), Leases: table.TextOf(r[LeasesAttribute]),
 	}
+	beside := attributes.FromTable(r[BesideFunctionAttribute])
+	t.BesideFunction = beside.Kind() == change.KindBool && beside.Bool()
 	t.Created, _ = time.Parse(time.RFC3339, table.TextOf(r["created"]))
 	return t
 }
