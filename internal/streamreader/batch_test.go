@@ -186,7 +186,6 @@ func TestShardWithProgressIsRetriedSoon(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
 		s := f.open("shard", "")
 		f.write(s, "item", 1000)
-		f.close(s)
 		c.before = func(_ context.Context, records []change.Record) (int, error) {
 			return min(10, len(records)), errors.New("throttled")
 		}

@@ -42,9 +42,10 @@ type follower struct {
 	children       map[string][]string // by the parent's id, of the rows
 	missing        listCounts          // consecutive lists that lacked the shard
 	skips          shardlist.SkipDetector
-	done           listCounts // consecutive lists by which a row serves no worker any more
-	initialListing bool       // not all rows of the shards that the stream had at first are made
-	allMade        bool       // all of them were, before the rows were read
+	done           listCounts           // consecutive lists by which a row serves no worker any more
+	childless      map[string]time.Time // since when lists lack a child of the finished shard; only of a drain
+	initialListing bool                 // not all rows of the shards that the stream had at first are made
+	allMade        bool                 // all of them were, before the rows were read
 	decoder        streamapi.Decoder
 
 	soon       time.Duration // next wait after a shard has ended

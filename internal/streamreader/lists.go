@@ -132,7 +132,30 @@ func (f *follower) complete(ctx context.Context) error {
 	known := f.fleet.Lists() || len(f.plan.Create)+len(f.plan.Missing) == 0
 	f.drained = known && !f.skips.Undecided() && f.idleAtList && f.nothingPending() && f.allIdle() &&
 		f.found.Status != streams.StreamStatusEnabling
+	if f.drain && f.awaitsChildren() {
+		f.drained = false
+	}
 	return nil
+}
+
+// childLate is how long after its parent's end a drain waits for a child to be listed.
+const childLate = 10 * time.Second
+
+// awaitsChildren reports whether a finished shard may still have a child that is not listed yet.
+func (f *follower) awaitsChildren() bool {
+	now, awaits, childless := time.Now(), false, map[string]time.Time{}
+	for id, row := range f.fleet.Shards {
+		if !row.Finished() || len(f.children[id]) > 0 || f.found.Status != streams.StreamStatusEnabled {
+			continue
+		}
+		since, before := f.childless[id]
+		if !before {
+			since = now
+		}
+		childless[id], awaits = since, awaits || now.Sub(since) < childLate
+	}
+	f.childless = childless
+	return awaits
 }
 
 func (f *follower) listSoon() {
@@ -149,7 +172,7 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 		wait = f.soon
 		f.soon *= 2
 	}
-	if len(f.plan.Missing) > 0 || f.skips.Undecided() {
+	if len(f.plan.Missing) > 0 || f.skips.Undecided() || len(f.childless) > 0 {
 		wait = min(wait, time.Second)
 	}
 	return wait, full

@@ -171,6 +171,24 @@ func TestRecordsDroppedBesideANilNextIterator(t *testing.T) {
 	})
 }
 
+// TestDrainWaitsForAChildThatIsNotListedYet has records in a child before the drain begins.
+func TestDrainWaitsForAChildThatIsNotListedYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFakeStream(), &collector{}
+		parent := f.open("parent", "")
+		f.write(parent, "item", 2)
+		f.close(parent)
+		child := f.open("child", "parent")
+		f.write(child, "item", 4)
+		child.hidden = true
+		time.AfterFunc(2*time.Second, func() { f.change(func() { child.hidden = false }) })
+		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantItems(t, c, map[string]int{"item": 6})
+	})
+}
+
 func TestIdleForEverAfterShardEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
