@@ -211,6 +211,9 @@ func (f *follower) openShard(ctx context.Context, c streamreader.Claim) (streamr
 	s, err := f.engine.OpenShard(ctx, projections.ShardClaim{
 		Stream: f.streamARN, Shard: c.Shard, Parent: c.Parent, Orphan: c.Orphan, Checkpoint: c.Checkpoint, Trimmed: c.Trimmed,
 	})
+	if told := awserror.Explain(err, f.place); told != nil && told.StopReading() {
+		return nil, told
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (a *app) explainCommand() *cobra.Command {
 		}
 		return nil
 	}
-	command.ValidArgsFunction = offer(filesOf, "json", "ndjson", "gz")
+	command.ValidArgsFunction = offer(filesOf, "json")
 	command.Flags().StringVar(&key, "key", "",
 		"say what both tables hold of the item with this `key`, as PARTITION/SORT (\"/\" inside a key is %2F, \"%\"\n"+
 			"is %25) or as a JSON object of the key attributes")

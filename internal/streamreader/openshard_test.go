@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/stream/leases"
@@ -187,5 +188,32 @@ func TestClaimTellsWhatTheStreamHasDropped(t *testing.T) {
 		if compareSequences(upTo, sequence(3)) >= 0 || compareSequences(upTo, sequence(2)) < 0 {
 			t.Errorf("it has dropped up to %s, with %s the oldest that is there", upTo, sequence(3))
 		}
+	})
+}
+
+// TestShardThatCannotBeOpenedIsLeftToOthers has one of two workers not be able to open shards.
+func TestShardThatCannotBeOpenedIsLeftToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, all, store := newFakeStream(), &collector{}, newLeases()
+		f.write(f.open("s", ""), "a", 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		deaf := &opener{all: all, before: func(Claim, int) error { return errors.New("no answer") }}
+		var both sync.WaitGroup
+		run := func(o *opener, name string) {
+			r := newTestReader(t, f, store, unused{t}, func(c *Config) { c.OpenShard, c.WorkerID = o.open, name })
+			both.Go(func() {
+				if err := r.Run(ctx); err != nil {
+					t.Errorf("%s ends with %v", name, err)
+				}
+			})
+		}
+		run(deaf, "deaf")
+		time.Sleep(time.Second)
+		run(&opener{all: all}, "other")
+		time.Sleep(5 * time.Minute)
+		wantItems(t, all, map[string]int{"a": 3})
+		cancel()
+		both.Wait()
 	})
 }

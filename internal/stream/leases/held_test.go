@@ -174,3 +174,34 @@ func whoWrites(t *testing.T, store Store) {
 		t.Errorf("after the news: %+v", l)
 	}
 }
+
+// deleting is a store from which a person deletes a row before its owner can be evicted.
+type deleting struct{ *Table }
+
+func (d deleting) Evict(ctx context.Context, l Lease) (Lease, error) {
+	if l.Shard == "gone" {
+		if err := d.Delete(ctx, l); err != nil {
+			return l, err
+		}
+	}
+	return d.Table.Evict(ctx, l)
+}
+
+func TestEvictionPassesOverARowThatIsDeleted(t *testing.T) {
+	s := deleting{newTestTable(t)}
+	for _, shard := range []string{"gone", "there"} {
+		row, err := s.Create(t.Context(), Lease{Shard: shard, Stream: testARN, Checkpoint: TrimHorizon})
+		if err == nil {
+			_, err = s.Claim(t.Context(), row, Worker{Name: "w", Run: "1", Term: testTerm})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	rows, err := EvictOwners(ctx, s, testARN)
+	if err != nil || len(rows) != 1 || rows[0].Shard != "there" || rows[0].Owner != "" {
+		t.Errorf("evicted: %+v, %v", rows, err)
+	}
+}

@@ -69,14 +69,19 @@ func EvictOwners(ctx context.Context, store Store, streamARN string) ([]Lease, e
 				if row.Shard != "" {
 					rows[i] = row
 				}
-				if !errors.Is(err, ErrLost) || row.Shard == "" {
+				if errors.Is(err, ErrLost) && row.Shard == "" {
+					rows[i] = Lease{} // deleted meanwhile
+					return nil
+				}
+				if !errors.Is(err, ErrLost) {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return rows, group.Wait()
+	err = group.Wait()
+	return slices.DeleteFunc(rows, func(l Lease) bool { return l.Shard == "" }), err
 }
 
 // mine reports whether the row names the process that l names as its owner.
@@ -88,7 +93,7 @@ func (l Lease) mine(row Lease) bool {
 // the counter though its answer was lost: mine tells such a row by its owner.
 func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(Lease) bool, writes []string,
 	change func(Lease) Lease) (Lease, error) {
-	lost := ErrLost
+	lost, shard := ErrLost, row.Shard
 	for range updateAttemptsMax {
 		out, err := t.client.UpdateItem(ctx, t.ownerUpdate(row, change(row), writes))
 		var conflict *ddb.ConditionalCheckFailedException
@@ -100,7 +105,8 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 		}
 		now, err := leaseFromItem(conflict.Item)
 		if err != nil {
-			break // deleted
+			row = Lease{} // deleted
+			break
 		}
 		if !mine(now) && !row.holds(now) {
 			lost, row = row.lostTo(now), now
@@ -108,7 +114,7 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 		}
 		row = now
 	}
-	return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, lost)
+	return row, fmt.Errorf("%s lease %s: %w", doing, shard, lost)
 }
 
 // updateAttemptsMax: the second attempt knows the counter that the first one found; a

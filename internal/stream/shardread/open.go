@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
@@ -30,7 +31,7 @@ type Claim struct {
 var errLeaseChanged = fmt.Errorf("%w: its row, or the row of its parent, was changed while the shard was opened", leases.ErrLost)
 
 // open asks for the process of this shard, and then looks at the leases once more: whatever was noted of the shard's checkpoint holds
-// only if no person or program has changed them meanwhile.
+// only if no person or program has changed them meanwhile. A worker that cannot open the shard for as long as it may be silent gives it up.
 func (s *Reader) open(ctx context.Context) error {
 	if s.cfg.Open == nil {
 		return nil
@@ -38,10 +39,16 @@ func (s *Reader) open(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := s.openOnce(ctx)
 		switch {
-		case err == nil, errors.Is(err, leases.ErrLost), streamapi.StopsReading(err):
+		case err == nil:
+			s.silentSince = time.Time{}
+			return nil
+		case errors.Is(err, leases.ErrLost), streamapi.StopsReading(err):
 			return err
 		case ctx.Err() != nil:
 			return nil
+		}
+		if result, err := s.unanswered(err); result == outcomeFatal {
+			return err
 		}
 		wait := s.failing.NextBackOff()
 		s.cfg.Logger.Warn("opening a shard failed, will retry", "shard", s.Info.ID, "wait", wait, "error", err)

@@ -10,7 +10,7 @@ import (
 const silentTerms = 3
 
 // ErrUnanswered ends the reading of a shard that another worker may be able to read.
-var ErrUnanswered = errors.New("the stream does not answer this worker")
+var ErrUnanswered = errors.New("AWS does not answer this worker")
 
 // answered records that the stream has answered with a page. The reader waited for so long
 // before it sent the request: that is not silence.
@@ -41,9 +41,10 @@ func (s *Reader) unanswered(err error) (outcome, error) {
 	return outcomeFatal, fmt.Errorf("%w: %w", ErrUnanswered, err)
 }
 
-// ResumeFrom goes on where the shard's former reader has given up, if no other worker has written its row since then.
+// ResumeFrom goes on where the shard's former reader has given up, if no other worker has written its row since then, and no person has set
+// the checkpoint.
 func (s *Reader) ResumeFrom(former *Reader) {
-	if s.Held.Lease().Counter != former.Held.Lease().Counter+1 {
+	if now, left := s.Held.Lease(), former.Held.Lease(); now.Counter != left.Counter+1 || now.Checkpoint != left.Checkpoint {
 		return
 	}
 	s.ahead.iterator = former.ahead.iterator

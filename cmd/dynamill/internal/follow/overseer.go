@@ -65,6 +65,7 @@ func (o *overseer) work() (monitor.Sample, monitor.Facts) {
 func (o *overseer) isThrottled(throttles int64, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.throttles = min(o.throttles, throttles) // an engine that is opened anew counts from 0
 	if throttles > o.throttles {
 		o.throttles, o.throttled = throttles, now
 	}

@@ -103,6 +103,9 @@ func Run(ctx context.Context, out *output.Output, s *settings.Settings, options 
 
 func followTable(ctx context.Context, w *session.Session, o *overseer, options Options) error {
 	if err := w.Connect(ctx); err != nil {
+		if errors.Is(err, session.ErrStopped) && !options.Drain {
+			return nil
+		}
 		return err
 	}
 	env, began, stopShowing := w.Env, time.Now(), func() {}
