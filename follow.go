@@ -107,6 +107,9 @@ func start(ctx context.Context, cfg Config, running *Running) (*follower, error)
 	if err := f.findStream(ctx); err != nil {
 		return nil, err
 	}
+	if err := f.refuseCheckpointsBesideFunction(); err != nil {
+		return nil, err
+	}
 	if err := f.openEngine(ctx); err != nil {
 		return nil, err
 	}
@@ -149,6 +152,21 @@ func (f *follower) findStream(ctx context.Context) error {
 	}
 	f.Logger.Warn(problem + ": " + remedy)
 	return nil
+}
+
+// refuseCheckpointsBesideFunction refuses checkpoints of a process that left rules to a function, unless this one does so, too: the
+// function may be behind them. No rule is registered by then.
+func (f *follower) refuseCheckpointsBesideFunction() error {
+	if f.BesideFunction || !f.traces.BesideFunction || len(f.traces.Leases) == 0 {
+		return nil
+	}
+	return &projections.SetupError{
+		Problem: fmt.Sprintf("the lease table %s has the checkpoints of a process that left rules to a function: records that the function has "+
+			"not applied yet would be skipped", f.LeaseTable),
+		Remedy: fmt.Sprintf("if the function is to keep these rules, go on beside it (`dynamill run --beside-function`); otherwise disable its "+
+			"event source mapping, and delete the lease table %s: then the stream is read from its oldest record, which changes nothing twice",
+			f.LeaseTable),
+	}
 }
 
 // openEngine also creates the lease table if the engine creates the state table: DynamoDB takes seconds for each.
@@ -238,15 +256,6 @@ func (f *follower) checkLeases(ctx context.Context) (err error) {
 				Problem: fmt.Sprintf("table %q had another stream before (%s), and what changed between that one and this reached nobody",
 					f.Table, row.Stream),
 			}
-		}
-	}
-	if followed && f.traces.BesideFunction && !f.BesideFunction {
-		return &projections.SetupError{
-			Problem: fmt.Sprintf("the lease table %s has the checkpoints of a process that left rules to a function: records that the function has "+
-				"not applied yet would be skipped", f.LeaseTable),
-			Remedy: fmt.Sprintf("if the function is to keep these rules, go on beside it (`dynamill run --beside-function`); otherwise disable its "+
-				"event source mapping, and delete the lease table %s: then the stream is read from its oldest record, which changes nothing twice",
-				f.LeaseTable),
 		}
 	}
 	if followed && f.traces.BesideFunction == f.BesideFunction {

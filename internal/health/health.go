@@ -179,19 +179,18 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 	if slices.ContainsFunc(f.Functions.List, Function.fails) {
 		return f.judgeFunctions(h)
 	}
-	switch kept := slices.ContainsFunc(f.Functions.List, Function.enabled); {
-	case !kept:
-		h.LagKnown, h.Lag, h.Waiting = false, 0, Waiting{Unknown: functionWaiting}
+	if !slices.ContainsFunc(f.Functions.List, Function.enabled) {
+		h.State, h.LagKnown, h.Lag, h.Waiting = NothingRuns, false, 0, Waiting{Unknown: functionWaiting}
 		h.Reason = "processes leave some rules to a function, and no function applies the stream" + f.functionsText()
 		h.Remedy = "enable the function's event source mapping; the stream keeps its records for 24 hours"
-	case f.followedByFunction():
-		h.Since = h.Waiting.Oldest
-		h.Reason, h.Remedy = "no process keeps the rules that the function leaves out", f.Remedies.RunBeside
-	default:
-		return false
+		return true
 	}
-	h.State = NothingRuns
-	return true
+	if f.followedByFunction() {
+		h.State, h.Since = NothingRuns, h.Waiting.Oldest
+		h.Reason, h.Remedy = "no process keeps the rules that the function leaves out", f.Remedies.RunBeside
+		return true
+	}
+	return false
 }
 
 // judgeFunctions decides where a Lambda function applies the stream, or may.

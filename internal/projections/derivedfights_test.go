@@ -85,14 +85,14 @@ func TestItemThatComesAndGoesIsNoFight(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := w.drain(e, 0)
+	process := func(from, to int) {
+		t.Helper()
+		if _, err := e.Process(w.ctx, w.records()[from:to]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 4 {
 		w.put(taggedPost("p1", "", number("3")))
-		process := func(from, to int) {
-			t.Helper()
-			if _, err := e.Process(w.ctx, w.records()[from:to]); err != nil {
-				t.Fatal(err)
-			}
-		}
 		process(n, n+1)
 		own := len(w.records())
 		if last := w.records()[own-1]; last.Key != tagA || last.New != nil {
@@ -106,6 +106,19 @@ func TestItemThatComesAndGoesIsNoFight(t *testing.T) {
 		w.put(taggedPost("p1", "a", number("3")))
 		n = w.drain(e, n+1)
 		w.expect(tagA, "posts", number("1"))
+	}
+	for range 4 { // deletion and return of the item in one batch, with a change of its source that was applied before
+		w.put(taggedPost("p1", "", number("3")))
+		process(n, n+1)
+		gone := len(w.records())
+		w.put(taggedPost("p1", "a", number("3")))
+		process(gone, gone+1)
+		back := len(w.records())
+		w.put(taggedPost("p2", "a", number("3")))
+		process(back, back+1)
+		process(gone-1, back)
+		w.put(taggedPost("p2", "", number("3")))
+		n = w.drain(e, back)
 	}
 	w.expectParked(e)
 	w.expectRight()

@@ -43,7 +43,8 @@ type follower struct {
 	missing        listCounts          // consecutive lists that lacked the shard
 	skips          shardlist.SkipDetector
 	done           listCounts           // consecutive lists by which a row serves no worker any more
-	childless      map[string]time.Time // since when lists lack a child of the finished shard; only of a drain
+	childless      map[string]time.Time // when a drain first saw this finished shard without a child
+	awaits         bool                 // a drain waits for a child that is not listed yet
 	initialListing bool                 // not all rows of the shards that the stream had at first are made
 	allMade        bool                 // all of them were, before the rows were read
 	decoder        streamapi.Decoder

@@ -154,7 +154,7 @@ func (f *follower) awaitsChildren() bool {
 		}
 		childless[id], awaits = since, awaits || now.Sub(since) < childLate
 	}
-	f.childless = childless
+	f.childless, f.awaits = childless, awaits
 	return awaits
 }
 
@@ -172,7 +172,7 @@ func (f *follower) nextWait(took time.Duration) (wait, full time.Duration) {
 		wait = f.soon
 		f.soon *= 2
 	}
-	if len(f.plan.Missing) > 0 || f.skips.Undecided() || len(f.childless) > 0 {
+	if len(f.plan.Missing) > 0 || f.skips.Undecided() || f.awaits {
 		wait = min(wait, time.Second)
 	}
 	return wait, full

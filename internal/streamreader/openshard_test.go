@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
@@ -191,16 +193,28 @@ func TestClaimTellsWhatTheStreamHasDropped(t *testing.T) {
 	})
 }
 
-// TestShardThatCannotBeOpenedIsLeftToOthers has one of two workers not be able to open shards.
+// noIterators is a stream that lists its shards and hands out none of their iterators.
+type noIterators struct{ Streams }
+
+func (noIterators) GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options),
+) (*dynamodbstreams.GetShardIteratorOutput, error) {
+	return nil, errors.New("connection reset")
+}
+
+// TestShardThatCannotBeOpenedIsLeftToOthers has one of two workers not be able to ask the stream what it has dropped.
 func TestShardThatCannotBeOpenedIsLeftToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, all, store := newFakeStream(), &collector{}, newLeases()
 		f.write(f.open("s", ""), "a", 3)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		deaf := &opener{all: all, before: func(Claim, int) error { return errors.New("no answer") }}
+		asks := func(c Claim, _ int) error {
+			_, err := c.Trimmed(ctx)
+			return err
+		}
 		var both sync.WaitGroup
-		run := func(o *opener, name string) {
+		run := func(f Streams, name string) {
+			o := &opener{all: all, before: asks}
 			r := newTestReader(t, f, store, unused{t}, func(c *Config) { c.OpenShard, c.WorkerID = o.open, name })
 			both.Go(func() {
 				if err := r.Run(ctx); err != nil {
@@ -208,9 +222,9 @@ func TestShardThatCannotBeOpenedIsLeftToOthers(t *testing.T) {
 				}
 			})
 		}
-		run(deaf, "deaf")
+		run(noIterators{f}, "deaf")
 		time.Sleep(time.Second)
-		run(&opener{all: all}, "other")
+		run(f, "other")
 		time.Sleep(5 * time.Minute)
 		wantItems(t, all, map[string]int{"a": 3})
 		cancel()

@@ -144,6 +144,10 @@ func (f *follower) each(ctx context.Context, rows []leases.Lease, do func(contex
 func (f *follower) takeOver(ctx, work context.Context, before leases.Lease, got claimed) {
 	switch {
 	case errors.Is(got.err, ErrLeaseLost):
+		if got.row.Shard == "" { // deleted meanwhile
+			delete(f.fleet.Shards, before.Shard)
+			return
+		}
 		f.fleet.Note(got.row) // another worker was faster
 		return
 	case got.err != nil:

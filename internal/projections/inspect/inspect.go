@@ -83,6 +83,11 @@ type Task struct {
 	Since    time.Time // the rest of the fan-out became a task; zero if the row does not say
 }
 
+// LeavesToFunction reports whether the processes that follow with leases keep some rules, and leave the others to a Lambda function.
+func (i *Inspection) LeavesToFunction() bool {
+	return i.BesideFunction && slices.ContainsFunc(i.Rules, func(r Rule) bool { return !r.Former && r.Generation > 0 })
+}
+
 // Live reports whether every rule is in force and shows what it derives, and nothing is left of former rules.
 func (i *Inspection) Live() bool {
 	return i.Seeding == nil && slices.ContainsFunc(i.Rules, func(r Rule) bool { return !r.Former }) &&

@@ -30,8 +30,11 @@ type Claim struct {
 // errLeaseChanged says that a lease is not as it was claimed, or that the parent's row says there is more to do.
 var errLeaseChanged = fmt.Errorf("%w: its row, or the row of its parent, was changed while the shard was opened", leases.ErrLost)
 
+// errSilent says that the stream does not tell what it has dropped of a shard. Another worker may be able to ask it.
+var errSilent = errors.New("asking the stream")
+
 // open asks for the process of this shard, and then looks at the leases once more: whatever was noted of the shard's checkpoint holds
-// only if no person or program has changed them meanwhile. A worker that cannot open the shard for as long as it may be silent gives it up.
+// only if no person or program has changed them meanwhile. A worker that the stream does not answer for too long gives the shard up.
 func (s *Reader) open(ctx context.Context) error {
 	if s.cfg.Open == nil {
 		return nil
@@ -47,8 +50,10 @@ func (s *Reader) open(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		}
-		if result, err := s.unanswered(err); result == outcomeFatal {
-			return err
+		if errors.Is(err, errSilent) {
+			if result, err := s.unanswered(err); result == outcomeFatal {
+				return err
+			}
 		}
 		wait := s.failing.NextBackOff()
 		s.cfg.Logger.Warn("opening a shard failed, will retry", "shard", s.Info.ID, "wait", wait, "error", err)
@@ -70,7 +75,11 @@ func (s *Reader) openOnce(ctx context.Context) error {
 		c.Checkpoint = claimed.Checkpoint
 	}
 	c.Trimmed = func(ctx context.Context) (string, error) {
-		return streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, streamapi.Place{After: c.Checkpoint, Whole: true})
+		upTo, err := streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, streamapi.Place{After: c.Checkpoint, Whole: true})
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errSilent, err)
+		}
+		return upTo, err
 	}
 	process, err := s.cfg.Open(ctx, c)
 	if err != nil {

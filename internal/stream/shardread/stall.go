@@ -10,7 +10,7 @@ import (
 const silentTerms = 3
 
 // ErrUnanswered ends the reading of a shard that another worker may be able to read.
-var ErrUnanswered = errors.New("AWS does not answer this worker")
+var ErrUnanswered = errors.New("the stream does not answer this worker")
 
 // answered records that the stream has answered with a page. The reader waited for so long
 // before it sent the request: that is not silence.

@@ -53,8 +53,8 @@ type Environment struct {
 }
 
 // Connect finds region and credentials and makes the clients. Nothing is sent to DynamoDB yet.
-func Connect(whole context.Context, s *settings.Settings, table string, logger *slog.Logger) (*Environment, error) {
-	ctx, cancel := context.WithTimeout(whole, setupTimeout)
+func Connect(parent context.Context, s *settings.Settings, table string, logger *slog.Logger) (*Environment, error) {
+	ctx, cancel := context.WithTimeout(parent, setupTimeout)
 	defer cancel()
 	env := &Environment{Table: table, StateTable: s.StateTableName(table), LeaseTable: s.LeaseTableName(table), Endpoint: s.Endpoint}
 	env.load = func(ctx context.Context, local bool) (aws.Config, error) {
@@ -62,8 +62,8 @@ func Connect(whole context.Context, s *settings.Settings, table string, logger *
 	}
 	local := s.OnLoopback()
 	cfg, err := env.load(ctx, local)
-	if whole.Err() != nil {
-		return nil, context.Cause(whole)
+	if parent.Err() != nil {
+		return nil, context.Cause(parent)
 	}
 	if err != nil {
 		return nil, configurationFailure(err)
@@ -81,8 +81,8 @@ func Connect(whole context.Context, s *settings.Settings, table string, logger *
 		return again.Credentials, err
 	}
 	switch {
-	case err != nil && whole.Err() != nil:
-		return nil, context.Cause(whole)
+	case err != nil && parent.Err() != nil:
+		return nil, context.Cause(parent)
 	case err != nil && local:
 		logger.Debug("no AWS credentials found, using local ones", "endpoint", s.Endpoint)
 		standIn := credentials.NewStaticCredentialsProvider(localKey, localKey, "")

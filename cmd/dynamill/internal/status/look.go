@@ -110,7 +110,7 @@ func take(ctx context.Context, env *environment.Environment, set *rules.Set, loo
 	if err := env.CheckOwner(found.Table); err != nil {
 		return nil, err
 	}
-	facts, err := look.Facts(ctx, rows, leaseTable, found.BesideFunction)
+	facts, err := look.Facts(ctx, rows, leaseTable, leaseTable && found.LeavesToFunction())
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type Item struct {
 
 	asks      []int   // the groups that ask for it
 	expired   bool    // a record says that DynamoDB's time to live deleted it
-	showed    []int64 // by index of Live: the count of operations that the expired item showed
+	showed    []int64 // by index of Live: the count of operations that the item showed when it expired or was deleted; 0: it did neither
 	deleted   bool    // a record says that it was deleted in another way
 	contested []int   // indices in Live of rules whose values another program overwrote
 	forced    bool    // something may have changed: it is written without a look

@@ -27,7 +27,7 @@ type settling struct {
 	fresh              bool  // the item was read with the rows
 	refused            bool  // DynamoDB has refused a write
 	suspect            int   // the rule that leaveOut tries first
-	correctionsCounted bool  // those of other programs' writes
+	correctionsCounted bool  // MayHeal has counted them
 	beyondBound        []int // indices in Live of rules whose values may not be corrected again for a while
 }
 
@@ -89,10 +89,10 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 }
 
 // countCorrections counts the corrections of what another program overwrote. A rule that has had too many of them is parked. If the item
-// was deleted, and a rule has counted more since, making the item again is no correction: the engine may have deleted it itself.
+// was deleted, and a rule has counted more since, the item that comes again is no correction: the engine may have deleted it itself.
 func (w *settling) countCorrections(ctx context.Context, s Settlement) error {
 	for _, i := range w.it.contested {
-		if w.it.deleted && w.it.showed[i] != s.Totals[i].Operations {
+		if showed := w.it.showed[i]; showed != 0 && showed != s.Totals[i].Operations {
 			continue
 		}
 		switch allowed, err := w.MayHeal(ctx, w.it.Live[i], w.it.Key, true); {
