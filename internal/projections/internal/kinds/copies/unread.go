@@ -3,6 +3,8 @@ package copies
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
@@ -60,7 +62,7 @@ func (u *unread) form(texts map[string]string) {
 	t.PutPlaceholder(u.pw.Stamp, u.stamp)
 	u.pw.putCopies(t)
 	t.Condition = target.StillEntity(u.Tables.Reader, t.Expression, u.pw.Rule.Target)
-	for _, attribute := range u.pw.Rule.JoinReads {
+	for _, attribute := range slices.Sorted(maps.Keys(texts)) {
 		t.Condition += target.HoldsText(t.Expression, attribute, texts[attribute])
 	}
 	t.Condition += target.UnstampedOrBelow(t.Expression, u.pw.Stamp, u.context, u.below)
