@@ -327,6 +327,53 @@ func TestExpiredMirrorItemStaysAwayUntilItsSourceChanges(t *testing.T) {
 	})
 }
 
+// TestExpiryIsNotedAlthoughTheEntryMovesMeanwhile has another worker apply a change of the source, for another rule, right before an
+// expiry is noted.
+func TestExpiryIsNotedAlthoughTheEntryMovesMeanwhile(t *testing.T) {
+	w := newWorld(t, `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User: { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Post: { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Page: { key: { pk: "PAGE#${postId}", sk: "METADATA" } }
+rules:
+  pages: { mirror: Post, as: Page, attributes: [title] }
+  posts: { count: Post, as: User.posts, by: userId }
+`)
+	page := change.Key{Partition: "PAGE#p", Sort: "METADATA"}
+	put := func(user string) {
+		w.put(change.Item{"pk": s("POST#p"), "sk": s("METADATA"), "title": s("A"), "userId": s(user)})
+	}
+	put("ann")
+	other := w.seeded()
+	from := w.drain(other, 0)
+	w.expire(page)
+	f := &faulty{Client: w.sim, around: passAll}
+	e := w.engine(f)
+	moved := false
+	f.around = func(op string, pass func() error) error {
+		if op == "TransactWriteItems" && !moved {
+			moved = true
+			put("eve")
+			all := w.records()
+			if _, err := other.Process(w.ctx, all[len(all)-1:]); err != nil {
+				t.Error(err)
+			}
+		}
+		return pass()
+	}
+	if _, err := e.Process(w.ctx, w.records()[from:from+1]); err != nil || !moved {
+		t.Fatalf("moved: %t, %v", moved, err)
+	}
+	w.drain(other, from+1)
+	if err := other.Rederive(w.ctx, []change.Key{{Partition: "POST#p", Sort: "METADATA"}}); err != nil {
+		t.Fatal(err)
+	}
+	if it := w.get(page); it != nil {
+		t.Errorf("the item that expired is back: %v", it)
+	}
+}
+
 // The application may put back the mirror item that it put another item over, with
 // the engine's marks. What is parked on the place is cleared, by the record or by a replay.
 func TestMirrorItemPutBackClearsTheOccupiedPlace(t *testing.T) {

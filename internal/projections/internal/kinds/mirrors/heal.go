@@ -115,27 +115,33 @@ func (m maker) healTarget(ctx context.Context, suffix int, pl *plan.Changes, id 
 	if !ok {
 		return nil
 	}
-	mv, err := m.Ledger.Read(ctx, source)
-	if err != nil {
-		return err
-	}
-	if h.Freed {
-		mv.See(id.Key, h.Last) // the write clears what is parked there
-	}
-	k, held, _ := itemIn(mv.Old, id.Binding, id.Key)
-	switch now, wanted := itemOf(mv.New[k]); {
-	case !h.Expired:
-		mv.RestoreAt(k, id.Key)
-	case wanted && held.isSame(now): // the item that expired is the one in force
-		now.expired = true
-		mv.Ask(k, now.effect())
-	}
-	var failure error
-	m.Ledger.Apply(ctx, []*plan.Move{mv}, suffix, func(_ *plan.Move, err error) { failure = err })
-	if failure == nil {
+	var expired mirrorItem // as the entry had it in force at first
+	return table.Contend(ctx, "healing "+id.Key.String(), func() (table.Round, error) {
+		mv, err := m.Ledger.Read(ctx, source)
+		if err != nil {
+			return table.Lost, err
+		}
+		if h.Freed {
+			mv.See(id.Key, h.Last) // the write clears what is parked there
+		}
+		k, held, _ := itemIn(mv.Old, id.Binding, id.Key)
+		asked := false
+		switch now, wanted := itemOf(mv.New[k]); {
+		case !h.Expired:
+			mv.RestoreAt(k, id.Key)
+		case wanted && held.isSame(now) && (expired.digest == "" || expired.isSame(now)): // the item that expired is the one in force
+			now.expired, asked, expired = true, true, now
+			mv.Ask(k, now.effect())
+		}
+		var failure error
+		m.Ledger.Apply(ctx, []*plan.Move{mv}, suffix, func(_ *plan.Move, err error) { failure = err })
+		if failure != nil {
+			return table.Lost, failure
+		}
 		pl.AddRollups(mv, h.First)
-	}
-	return failure
+		now, wanted := itemOf(mv.New[k]) // another worker may have moved the entry, and the move was planned anew from the item
+		return table.FinishedIf(!asked || !wanted || now.expired || !now.isSame(expired)), nil
+	})
 }
 
 // inForceMirror is a mirror item that a move's ledger entry has in force and the item still asks for.
