@@ -168,6 +168,9 @@ func (s *Set) fingerprint(r *Rule) string {
 		if from.IsElement() {
 			return "$" + from.Attribute
 		}
+		if strings.HasPrefix(from.Attribute, "$") || strings.HasPrefix(from.Attribute, "=") { // it is no variable, and no expression
+			return "`" + from.Attribute + "`"
+		}
 		return from.Attribute
 	}
 	if r.ByUnique { // the engine finds the other side by its entity's name and the value

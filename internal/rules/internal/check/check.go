@@ -109,7 +109,7 @@ func Check(p declared.Parser, file *declared.File, former bool) *File {
 
 func (c *checker) table() {
 	for _, w := range append([]declared.Word{c.file.Table.TypeAttribute}, c.file.Table.Keys...) {
-		c.reserved(w)
+		c.topLevel(w)
 	}
 	for _, k := range c.file.Table.Keys {
 		if k.Text == c.file.Table.TypeAttribute.Text {
@@ -130,6 +130,15 @@ func (c *checker) reservedHint(w declared.Word, hint string) {
 	}
 }
 
+// topLevel reports an attribute, by which items are known, that is the engine's own or inside another one. A file that was in force once
+// may name any other.
+func (c *checker) topLevel(w declared.Word) {
+	c.reserved(w)
+	if !c.former {
+		c.whole(w)
+	}
+}
+
 // isKey reports whether the attribute is one of the table's keys.
 func (c *checker) isKey(attribute string) bool {
 	return slices.ContainsFunc(c.file.Table.Keys, func(k declared.Word) bool { return k.Text == attribute })
@@ -141,7 +150,7 @@ func (c *checker) entity(decl *declared.Entity) *Entity {
 	c.equals(e)
 	if u := decl.Unique; u.Given() {
 		e.Unique = Ref{Slot: slices.Index(e.Shape.Variables, u.Text), Attribute: u.Text}
-		c.reserved(u)
+		c.topLevel(u)
 		if c.isKey(u.Text) {
 			c.Add(u.At, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.Text,
 				decl.Name.Text)
@@ -155,7 +164,7 @@ func (c *checker) entity(decl *declared.Entity) *Entity {
 func (c *checker) equals(e *Entity) {
 	typed := c.file.Table.TypeAttribute.Text
 	for _, m := range e.Decl.Match {
-		c.reserved(m.Name)
+		c.topLevel(m.Name)
 		if c.isKey(m.Name.Text) {
 			c.Add(m.Name.At, "entity.match", "the key template says what the key is", "%s is a key of the table and cannot be matched on",
 				m.Name.Text)

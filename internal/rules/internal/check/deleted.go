@@ -14,6 +14,7 @@ func (c *checker) deleted() {
 			continue
 		}
 		c.deletesOwnParents(r)
+		c.deletesAll(r)
 		c.deletesInPlace(r)
 		c.deletesMade(r)
 		c.deletesByWritten(r)
@@ -26,6 +27,14 @@ func (c *checker) deletesOwnParents(r *Rule) {
 		c.Add(r.Decl.Source.At, "rule.deletes_itself",
 			"have the application delete the "+name+" items below, or give those that are to go an entity of their own",
 			"%s items would go with %s items: the deletion of one item could end in that of all", name, name)
+	}
+}
+
+// deletesAll reports a rule whose parent can be but one item.
+func (c *checker) deletesAll(r *Rule) {
+	if parent := r.Source; !c.former && r.Target != parent && !parent.broken && !r.Join.ByUnique && len(parent.Shape.Variables) == 0 {
+		c.Add(r.Decl.Source.At, "rule.deletes_all", "give the key of "+parent.Decl.Name.Text+" a variable, as in `POST#${postId}`",
+			"the key of %s has no variable: all %s items would go with one item", parent.Decl.Name.Text, r.Target.Decl.Name.Text)
 	}
 }
 

@@ -205,8 +205,9 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 		p.Add(n.Place, "entity.key", "give each of the table's keys a template, as in `key: { pk: \"USER#${userId}\", sk: \"PROFILE\" }`",
 			"the key of %s is empty", e.Name.Text)
 	}
+	known := map[string]bool{}
 	for _, k := range n.Fields {
-		key := FieldWord{Name: p.name(Word{At: k.Place, Text: k.Name})}
+		key := FieldWord{Name: p.newName(Word{At: k.Place, Text: k.Name}, known)}
 		switch value := k.Value; value.Kind {
 		case document.ScalarNode:
 			key.Value = Word{At: value.Place, Text: value.Text, Node: value} // the text as it is: blanks are part of a key
@@ -227,8 +228,9 @@ func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
 		return nil
 	}
 	var cs []Constant
+	known := map[string]bool{}
 	for _, f := range n.Fields {
-		name := p.name(Word{At: f.Place, Text: f.Name, Node: f.Value})
+		name := p.newName(Word{At: f.Place, Text: f.Name, Node: f.Value}, known)
 		if value, ok := p.constant(f.Value, what, null); ok {
 			cs = append(cs, Constant{name, value})
 		}

@@ -307,9 +307,10 @@ func (p Parser) by(n *document.Node) (pairs []JoinPair, bad bool) {
 		}
 		return pairs, bad
 	}
+	known := map[string]bool{}
 	for _, f := range n.Fields {
 		if ours := p.nameOrExpression(f.Value, "by"); ours.Given() {
-			pairs = append(pairs, JoinPair{p.name(Word{At: f.Place, Text: f.Name}), ours})
+			pairs = append(pairs, JoinPair{p.newName(Word{At: f.Place, Text: f.Name}, known), ours})
 		}
 	}
 	return pairs, bad

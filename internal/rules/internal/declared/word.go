@@ -63,6 +63,17 @@ func (p Parser) name(w Word) Word {
 	return w
 }
 
+// newName is name of a field of a mapping. It reports a field that has the name of another one, which YAML does not see if one of them
+// stands in backquotes.
+func (p Parser) newName(w Word, known map[string]bool) Word {
+	w = p.name(w)
+	if known[w.Text] && !p.Former {
+		p.Add(w.At, "yaml.duplicate_key", "rename one of them, or drop it", "%s is there twice, once in backquotes", w.Text)
+	}
+	known[w.Text] = true
+	return w
+}
+
 // isQuotedName reports whether a text is one name in backquotes.
 func isQuotedName(text string) bool {
 	return len(text) > 2 && text[0] == backquote[0] && strings.Index(text[1:], backquote) == len(text)-2
