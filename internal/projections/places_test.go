@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -323,6 +324,25 @@ func TestExpiredMirrorItemStaysAwayUntilItsSourceChanges(t *testing.T) {
 		if got := w.get(card); got != nil {
 			t.Errorf("it outlives its source: %v", got)
 		}
+		w.expectTrue()
+	})
+}
+
+// TestExpiryOfAnItemThatIsThereAgainIsOver delivers the record of an expiry alone, after the item's source has changed.
+func TestExpiryOfAnItemThatIsThereAgainIsOver(t *testing.T) {
+	eachCard(t, func(t *testing.T, w *world, e *Engine) {
+		w.putPost("A", nil)
+		expiry := w.drain(e, 0)
+		w.expire(card)
+		from := w.drain(e, expiry)
+		w.putPost("B", nil)
+		w.drain(e, from)
+		began := time.Now()
+		done, err := e.Process(w.ctx, w.records()[expiry:expiry+1])
+		if err != nil || done != 1 || time.Since(began) > time.Second {
+			t.Errorf("%d records are done after %v: %v", done, time.Since(began), err)
+		}
+		w.expect(card, "title", s("B"))
 		w.expectTrue()
 	})
 }

@@ -130,8 +130,8 @@ func (c *checker) reservedHint(w declared.Word, hint string) {
 	}
 }
 
-// topLevel reports an attribute, by which items are known, that is the engine's own or inside another one. A file that was in force once
-// may name any other.
+// topLevel checks an attribute by which items are known: it must not be the engine's own, or inside another one. A file that was in force
+// once may have the latter.
 func (c *checker) topLevel(w declared.Word) {
 	c.reserved(w)
 	if !c.former {

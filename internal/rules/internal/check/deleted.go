@@ -30,12 +30,23 @@ func (c *checker) deletesOwnParents(r *Rule) {
 	}
 }
 
-// deletesAll reports a rule whose parent can be but one item.
+// deletesAll reports a rule under which all children go with one item: the parents' key has no variable, or constants fill it.
 func (c *checker) deletesAll(r *Rule) {
-	if parent := r.Source; !c.former && r.Target != parent && !parent.broken && !r.Join.ByUnique && len(parent.Shape.Variables) == 0 {
+	parent, refs := r.Source, r.Join.Fill
+	if r.Join.ByUnique {
+		refs = []Ref{r.Join.Unique}
+	}
+	reads := func(from Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
+	if c.former || r.Target == parent || parent.broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
+		return
+	}
+	if len(refs) == 0 {
 		c.Add(r.Decl.Source.At, "rule.deletes_all", "give the key of "+parent.Decl.Name.Text+" a variable, as in `POST#${postId}`",
 			"the key of %s has no variable: all %s items would go with one item", parent.Decl.Name.Text, r.Target.Decl.Name.Text)
+		return
 	}
+	c.Add(r.Decl.PlaceOf("by"), "rule.deletes_all", "join by an attribute of the items that are to go",
+		"every %s would belong to one %s: all would go with it", r.Target.Decl.Name.Text, parent.Decl.Name.Text)
 }
 
 // deletesInPlace reports a rule whose children have the keys of their parents: no child can be there beside its parent.

@@ -203,7 +203,8 @@ func (c *checker) readAttribute(w declared.Word) {
 // whole reports a name of what is inside another attribute.
 func (c *checker) whole(w declared.Word) {
 	if !w.Backquoted && strings.Contains(w.Text, ".") {
-		c.Add(w.At, "rule.nested_attribute", "name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')],
+		c.Add(w.At, "rule.nested_attribute",
+			"name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')]+"; a name that has a dot itself stands in backquotes",
 			"%q would be inside another attribute; rules read and write whole ones", w.Text)
 	}
 }

@@ -63,8 +63,8 @@ func (p Parser) name(w Word) Word {
 	return w
 }
 
-// newName is name of a field of a mapping. It reports a field that has the name of another one, which YAML does not see if one of them
-// stands in backquotes.
+// newName is name of a field of a mapping. It reports a field that has the name of another one: to YAML these differ if one of them stands
+// in backquotes.
 func (p Parser) newName(w Word, known map[string]bool) Word {
 	w = p.name(w)
 	if known[w.Text] && !p.Former {

@@ -139,8 +139,9 @@ func (m maker) healTarget(ctx context.Context, suffix int, pl *plan.Changes, id 
 			return table.Lost, failure
 		}
 		pl.AddRollups(mv, h.First)
-		now, wanted := itemOf(mv.New[k]) // another worker may have moved the entry, and the move was planned anew from the item
-		return table.FinishedIf(!asked || !wanted || now.expired || !now.isSame(expired)), nil
+		// If another worker moved the entry, the move was planned anew and forgot the expiry. An item that is there again ends it.
+		now, wanted := itemOf(mv.New[k])
+		return table.FinishedIf(!asked || !wanted || now.expired || mv.Seen[id.Key] != nil || !now.isSame(expired)), nil
 	})
 }
 
