@@ -7,17 +7,23 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// TestFightOverOneRuleLeavesOtherRulesOfItem has another program overwrite one attribute again and again, at last right before
-// a change of what the item's other rule shows.
-func TestFightOverOneRuleLeavesOtherRulesOfItem(t *testing.T) {
-	w := newWorld(t, tagRules)
+// fought is a world with one post of tag a, its engine, which corrects another program so often, and the count of records that are applied.
+func fought(t *testing.T, rules string, healsMax int) (w *world, e *Engine, n int) {
+	t.Helper()
+	w = newWorld(t, rules)
 	w.put(taggedPost("p1", "a", number("3")))
 	w.seeded()
-	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 2})
+	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: healsMax})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := w.drain(e, 0)
+	return w, e, w.drain(e, 0)
+}
+
+// TestFightOverOneRuleLeavesOtherRulesOfItem has another program overwrite one attribute again and again, at last right before
+// a change of what the item's other rule shows.
+func TestFightOverOneRuleLeavesOtherRulesOfItem(t *testing.T) {
+	w, e, n := fought(t, tagRules, 2)
 	expect := func(posts, likes string) {
 		t.Helper()
 		if it := w.get(tagA); it["posts"].Text() != posts || it["likes"].Text() != likes {
@@ -49,14 +55,7 @@ func TestFightOverOneRuleLeavesOtherRulesOfItem(t *testing.T) {
 
 // TestExpiredItemStaysAwayAfterAFight has DynamoDB's time to live delete an item right after another program overwrote it once too often.
 func TestExpiredItemStaysAwayAfterAFight(t *testing.T) {
-	w := newWorld(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1))
-	w.put(taggedPost("p1", "a", number("3")))
-	w.seeded()
-	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := w.drain(e, 0)
+	w, e, n := fought(t, strings.Replace(tagRules, "derived: true", "derived: true, expire: 90d, expire_attribute: until", 1), 1)
 	w.update(tagA, change.Item{"posts": number("77")})
 	n = w.drain(e, n)
 	w.update(tagA, change.Item{"posts": number("78")})
@@ -77,14 +76,7 @@ func TestExpiredItemStaysAwayAfterAFight(t *testing.T) {
 // TestItemThatComesAndGoesIsNoFight has a post leave its tag and come back. The worker reads of the post's return before it reads that it
 // has deleted the tag's item itself.
 func TestItemThatComesAndGoesIsNoFight(t *testing.T) {
-	w := newWorld(t, tagRules)
-	w.put(taggedPost("p1", "a", number("3")))
-	w.seeded()
-	e, err := Open(w.ctx, Config{Client: w.sim, Table: "app", Rules: w.set, HealsMax: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := w.drain(e, 0)
+	w, e, n := fought(t, tagRules, 2)
 	process := func(from, to int) {
 		t.Helper()
 		if _, err := e.Process(w.ctx, w.records()[from:to]); err != nil {

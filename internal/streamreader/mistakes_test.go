@@ -171,17 +171,22 @@ func TestRecordsDroppedBesideANilNextIterator(t *testing.T) {
 	})
 }
 
+// withHiddenChild closes a shard with two records of "item", and returns its child, which is listed two seconds later.
+func withHiddenChild(f *fakeStream) *fakeShard {
+	parent := f.open("parent", "")
+	f.write(parent, "item", 2)
+	f.close(parent)
+	child := f.open("child", "parent")
+	child.hidden = true
+	time.AfterFunc(2*time.Second, func() { f.change(func() { child.hidden = false }) })
+	return child
+}
+
 // TestDrainWaitsForAChildThatIsNotListedYet has records in a child before the drain begins.
 func TestDrainWaitsForAChildThatIsNotListedYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
-		parent := f.open("parent", "")
-		f.write(parent, "item", 2)
-		f.close(parent)
-		child := f.open("child", "parent")
-		f.write(child, "item", 4)
-		child.hidden = true
-		time.AfterFunc(2*time.Second, func() { f.change(func() { child.hidden = false }) })
+		f.write(withHiddenChild(f), "item", 4)
 		if err := newTestReader(t, f, newLeases(), c).Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -192,12 +197,7 @@ func TestDrainWaitsForAChildThatIsNotListedYet(t *testing.T) {
 func TestIdleForEverAfterShardEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := newFakeStream(), &collector{}
-		parent := f.open("parent", "")
-		f.write(parent, "item", 2)
-		f.close(parent)
-		child := f.open("child", "parent")
-		child.hidden = true // listed a little later than its parent's end
-		time.AfterFunc(2*time.Second, func() { f.change(func() { child.hidden = false }) })
+		child := withHiddenChild(f)
 		time.AfterFunc(3*time.Second, func() { f.write(child, "item", 4) })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

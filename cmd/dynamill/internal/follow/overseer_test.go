@@ -22,6 +22,10 @@ func TestThrottlesAreNamedForAWhile(t *testing.T) {
 	if !o.isThrottled(1, now) || o.isThrottled(1, now.Add(throttledHold)) {
 		t.Error("a throttle is not noted, or for ever")
 	}
+	later := now.Add(time.Hour)
+	if !o.isThrottled(5, later) || o.isThrottled(0, later.Add(throttledHold)) || !o.isThrottled(1, later.Add(2*throttledHold)) {
+		t.Error("a throttle of an engine that was opened anew is not noted")
+	}
 	if log.Len() > 0 {
 		t.Errorf("a state that is starting all the time is logged: %s", &log)
 	}
