@@ -50,11 +50,10 @@ type Group struct {
 type Display struct {
 	Item       change.Key
 	Attribute  string
-	Want, Have string // as people read them; "" for nothing
-	Stamp      string // another one once a worker has written the display
-	Parked     bool   // the item is parked under the rule: no worker writes it
-
-	PutOff time.Time // until when the roll-up is put off; zero: it is not
+	Want, Have string    // as people read them; "" for nothing
+	Stamp      string    // another one once a worker has written the display
+	Parked     bool      // the item is parked under the rule: no worker writes it
+	PutOff     time.Time // until when the roll-up is put off; zero: it is not
 }
 
 // Mark says how far a count has read.

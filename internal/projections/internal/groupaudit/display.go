@@ -26,9 +26,8 @@ func wantedOf(r *rules.Rule, a tally.Amount) string {
 	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: a}))
 }
 
-// Displays compares what targets show of a group with its rows. It returns nothing of a group whose roll-up is put off: that is still
-// to show what changed. The first item that is known by a unique value shows the group, the others show nothing. Of a total that no number
-// holds, there are none.
+// Displays compares what targets show of a group with its rows, and returns those that show something else. The first item that is known
+// by a unique value shows the group, the others show nothing. It returns nothing of a total that no number holds.
 func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Display, error) {
 	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
 	keys := groups.TotalKeys(g)

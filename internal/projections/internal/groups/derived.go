@@ -29,7 +29,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	}
 	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
 	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
-	if rec.New == nil {
+	if rec.New == nil && rec.Old != nil {
 		if st, ok := stamp.Read(rec.Old.Lookup(b.Stamp), context); ok {
 			ru.Showed = st.Version.Count()
 		}
