@@ -202,7 +202,7 @@ func (a *application) set(it change.Item) error {
 func (a *application) learn(set, now change.Item) {
 	key := a.Key(set)
 	base, ours := a.base[key]
-	if !ours || a.isMade(now) {
+	if !ours || a.isMade(now) || a.wasDeleted(base, set, now) {
 		a.base[key] = now
 		return
 	}
@@ -213,6 +213,21 @@ func (a *application) learn(set, now change.Item) {
 		}
 	}
 	a.base[key] = base
+}
+
+// wasDeleted reports whether a rule had deleted the item with its parent, so that the UpdateItem made it anew: of what the application had
+// put there before, nothing is left.
+func (a *application) wasDeleted(base, set, now change.Item) bool {
+	goes := func(r *rules.Rule) bool { return r.Deletes() && r.Target.HasKey(a.Key(set)) }
+	if !slices.ContainsFunc(a.Population.Set.Rules, goes) {
+		return false
+	}
+	for name := range base {
+		if _, written := set[name]; !written && now[name].Kind() != change.KindAbsent {
+			return false
+		}
+	}
+	return true
 }
 
 // isMade reports whether the item's key is one under which a rule makes items.
