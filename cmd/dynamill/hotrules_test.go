@@ -110,3 +110,20 @@ func TestHotRulesFromTheCommandLine(t *testing.T) {
 	w.expectSays(ending.ExitDone, []string{"likes: items show generation 2"}, "status")
 	w.expectSays(ending.ExitDone, []string{"no drift"}, "verify")
 }
+
+// TestVerifyBesideAFunctionTakesNoLagForDrift has a process leave a rule to a function that does not run: what it would apply is in the
+// stream, behind the checkpoints of the process.
+func TestVerifyBesideAFunctionTakesNoLagForDrift(t *testing.T) {
+	t.Parallel()
+	w := likesWorld(t)
+	w.useRules(likesRules + "  lastLiker: { max: userId, of: Like, as: Post.lastLiker }\n")
+	w.drain()
+	w.put(item("POST#1", "LIKE#99"))
+	w.expectSays(ending.ExitDone, nil, "run", "--drain", "--beside-function")
+	if got := w.shown("POST#1"); got != "16" {
+		t.Errorf("the post shows %s likes, want 16", got)
+	}
+	w.expectSays(ending.ExitUndecided, []string{"no checkpoints tell whether they are applied", "--lag-max"}, "verify")
+	w.expectSays(ending.ExitDrift, []string{"lastLiker"}, "verify", "--lag-max", "1ms")
+	w.expectSays(ending.ExitEnvironment, []string{"--beside-function"}, "run", "--drain")
+}
