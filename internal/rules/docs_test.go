@@ -3,6 +3,7 @@ package rules_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -159,4 +160,32 @@ func inSomeGoldenFile(t *testing.T, code string) bool {
 		}
 	}
 	return false
+}
+
+// TestTheReferenceHasEveryCode looks in the reference for the codes of all golden files.
+func TestTheReferenceHasEveryCode(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, code := reference(t), regexp.MustCompile(`(?m)^\S+:(?:\d+:\d+:)? ([a-z]+\.[a-z_]+): `)
+	codes := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range code.FindAllStringSubmatch(string(text), -1) {
+			codes[found[1]] = true
+		}
+	}
+	for code := range codes {
+		family, _, _ := strings.Cut(code, ".")
+		if !strings.Contains(known, "`"+code+"`") && !strings.Contains(known, "`"+family+".*`") {
+			t.Errorf("docs/rules.md does not have %s", code)
+		}
+	}
+	if len(codes) < 60 {
+		t.Errorf("%d codes found in golden files", len(codes))
+	}
 }
