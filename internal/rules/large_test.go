@@ -46,10 +46,16 @@ func TestOneEntityMoreThanTheLargestFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestNoMoreProblemsAreListedThanAnybodyReads(t *testing.T) {
-	_, err := rules.Load("dynamill.yaml", []byte("version: 1\n"+strings.Repeat("x: 1\n", 10_000)), projections.Kinds)
+func TestProblemsThatAreNotListedAreCounted(t *testing.T) {
+	_, err := rules.Load("dynamill.yaml", []byte("version: 1\n"+strings.Repeat("x: 1\n", 300)), projections.Kinds)
 	var problems *rules.Problems
-	if !errors.As(err, &problems) || len(problems.List) != 200 {
-		t.Errorf("want 200 problems, got %.200v", err)
+	if !errors.As(err, &problems) || len(problems.List) != 201 {
+		t.Fatalf("want 201 problems, got %.200v", err)
+	}
+	last := problems.List[200]
+	want := "dynamill.yaml: file.more: 101 more findings are not listed: 200 are listed at once\n" +
+		"    hint: correct these first, then check the file again\n"
+	if got := last.String(); got != want {
+		t.Errorf("the last one says %q, want %q", got, want)
 	}
 }
