@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -60,8 +61,8 @@ func Classify(err error) Class {
 		return Canceled
 	case tooLarge(err):
 		return Refused
-	case retried.IsErrorRetryable(err) == aws.TrueTernary, ofNetwork(err):
-		return Retry
+	case retried.IsErrorRetryable(err) == aws.TrueTernary, ofNetwork(err), errors.Is(err, io.ErrUnexpectedEOF):
+		return Retry // the last one is an answer that ends in the middle
 	case !ok:
 		return Fatal
 	case RetryCode(api.ErrorCode()), api.ErrorFault() == smithy.FaultServer:

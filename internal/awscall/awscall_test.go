@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -49,6 +50,7 @@ func TestClassify(t *testing.T) {
 		"bad gateway":              {answered(http.StatusBadGateway), awscall.Retry, true},
 		"network":                  {&net.OpError{Op: "read", Err: errors.New("lost")}, awscall.Retry, true},
 		"deadline":                 {context.DeadlineExceeded, awscall.Retry, true},
+		"half an answer":           {&smithy.DeserializationError{Err: io.ErrUnexpectedEOF}, awscall.Retry, true},
 		"no such server":           {&net.DNSError{IsNotFound: true}, awscall.Fatal, false},
 		"stop":                     {&smithy.OperationError{Err: &aws.RequestCanceledError{Err: context.Canceled}}, awscall.Fatal, false},
 		"condition":                {&ddb.ConditionalCheckFailedException{}, awscall.Condition, false},

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -64,17 +65,29 @@ func callOf(err error, place Place) call {
 
 // refused explains an answer of AWS that says no; nil for codes that are not known.
 func (c call) refused(err error, api smithy.APIError) *Explained {
-	answer, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	switch found := refusalOf(api.ErrorCode(), c.service); {
 	case found != nil:
 		return c.explained(err, api, found.kind, found.cause, found.remedy)
-	case answered && answer.HTTPStatusCode() >= http.StatusInternalServerError:
-		return c.explained(err, api, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", answer.HTTPStatusCode()),
-			"start again")
+	case statusOf(err) >= http.StatusInternalServerError:
+		return c.trouble(err, api)
 	case api.ErrorCode() == codeUnknown:
 		return c.explained(err, api, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
 	}
 	return nil
+}
+
+// trouble explains an answer whose HTTP status tells of a fault of the server.
+func (c call) trouble(err, inner error) *Explained {
+	return c.explained(err, inner, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", statusOf(err)), "start again")
+}
+
+// statusOf is the HTTP status of an answer; 0 if there is none.
+func statusOf(err error) int {
+	answer, answered := errors.AsType[*smithyhttp.ResponseError](err)
+	if !answered {
+		return 0
+	}
+	return answer.HTTPStatusCode()
 }
 
 // unanswered explains a request without an answer, or with one that is not of AWS.
@@ -90,6 +103,10 @@ func (c call) unanswered(err error) *Explained {
 		return c.explained(err, err, Unreachable, c.serverName()+" did not answer {action} on {subject} in time", c.remedyOfPlace())
 	case errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.OpError)), errors.As(err, new(*smithyhttp.RequestSendError)):
 		return c.explained(err, err, Unreachable, c.serverName()+" cannot be reached", c.remedyOfPlace())
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return c.explained(err, err, Unreachable, c.serverName()+" broke off its answer to {action} on {subject}", "start again")
+	case statusOf(err) >= http.StatusInternalServerError:
+		return c.trouble(err, err)
 	case errors.As(err, new(*smithy.DeserializationError)):
 		return c.explained(err, err, Foreign, "{where} did not answer as "+c.serviceName()+" does", c.remedyOfPlace())
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -97,6 +98,10 @@ func TestExplainNamesCauseAndRemedy(t *testing.T) {
 			awserror.Trouble, []string{"AWS itself failed", "start again"}},
 		"a proxy's error": {operation("DynamoDB", "PutItem", answered(502, coded("UnknownError"))), place, awserror.Trouble,
 			[]string{"HTTP status 502"}},
+		"a proxy's page": {operation("DynamoDB", "PutItem", answered(503, &smithy.DeserializationError{Err: errors.New("raw words")})), place,
+			awserror.Trouble, []string{"HTTP status 503"}},
+		"half an answer": {operation("DynamoDB", "Query", answered(200, fmt.Errorf("raw words: %w", io.ErrUnexpectedEOF))), place,
+			awserror.Unreachable, []string{"broke off its answer to dynamodb:Query"}},
 		"another server": {operation("DynamoDB", "PutItem", answered(404, coded("UnknownError"))), local, awserror.Foreign,
 			[]string{"did not answer as DynamoDB does: check --endpoint"}},
 		"no JSON": {operation("DynamoDB", "PutItem", &smithy.DeserializationError{Err: errors.New("raw words")}), local, awserror.Foreign,
