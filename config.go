@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	engine "github.com/dynamill/dynamill/internal/projections"
@@ -137,7 +138,7 @@ func (c *Config) connect() {
 	from := c.AWS.Copy()
 	awserror.Attach(&from, awserror.Place{Table: c.Table, Where: from.Region, Region: from.Region, Endpoint: aws.ToString(from.BaseEndpoint)})
 	if c.Tables == nil {
-		c.Tables = dynamodb.NewFromConfig(from)
+		c.Tables = dynamodb.NewFromConfig(from, awscall.BoundRequests)
 	}
 	if c.Streams == nil {
 		c.Streams = dynamodbstreams.NewFromConfig(from)

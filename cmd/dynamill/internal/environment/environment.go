@@ -26,6 +26,7 @@ import (
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 )
@@ -99,7 +100,7 @@ func Connect(parent context.Context, s *settings.Settings, table string, logger 
 	env.Renewal.attach(&cfg)
 	awserror.Attach(&cfg, env.Place())
 	env.Functions = lambda.NewFromConfig(cfg)
-	env.Tables = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { env.replaceEndpoint(&o.BaseEndpoint) })
+	env.Tables = dynamodb.NewFromConfig(cfg, awscall.BoundRequests, func(o *dynamodb.Options) { env.replaceEndpoint(&o.BaseEndpoint) })
 	env.Streams = dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) { env.replaceEndpoint(&o.BaseEndpoint) })
 	return env, nil
 }
