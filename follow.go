@@ -23,7 +23,7 @@ import (
 // it. Any number of processes may follow one table: they divide the stream between them.
 //
 // When ctx ends, Follow finishes what is in flight, saves its checkpoints, gives its leases away and
-// returns nil, within 30 s. With Drain it returns nil when everything is applied, and the cause of ctx
+// returns nil, within 45 s. With Drain it returns nil when everything is applied, and the cause of ctx
 // if that ends before. Another process, or the next call, goes on where this one stopped; nothing is
 // applied twice.
 //
@@ -283,8 +283,8 @@ func (f *follower) follow(ctx context.Context) error {
 	defer endSeeding()
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := f.seed(working); err != nil {
-			return fmt.Errorf("seeding: %w", err)
+		if err := f.seedUntilDone(working); err != nil {
+			return err
 		}
 		endSeeding()
 		return nil

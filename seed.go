@@ -2,12 +2,15 @@ package dynamill
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/counting"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/projections"
+	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/internal/tablescan"
 	told "github.com/dynamill/dynamill/projections"
 )
@@ -33,6 +36,29 @@ func (f *follower) count(ctx context.Context, g *projections.Generation, report 
 		},
 	})
 	return err
+}
+
+// seedRetry is how long seeding rests after a failure that may pass.
+const seedRetry = 5 * time.Second
+
+// seedUntilDone seeds, and tries again after failures that may pass. A drain ends with the first failure.
+func (f *follower) seedUntilDone(ctx context.Context) error {
+	for {
+		err := f.seed(ctx)
+		if err == nil || ctx.Err() != nil || f.Drain || f.stays(err) {
+			return err
+		}
+		f.Logger.Warn("seeding failed, will retry", "error", err)
+		if pace.Sleep(ctx, seedRetry) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// stays reports whether an error is the same for each attempt until a person acts, or this process opens the engine again.
+func (f *follower) stays(err error) bool {
+	told := awserror.Explain(err, f.place)
+	return told != nil && told.StopReading() || streamreader.StopsReading(err) || errors.As(err, new(*projections.SetupError))
 }
 
 // seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it
