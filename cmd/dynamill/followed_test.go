@@ -186,7 +186,8 @@ func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
 	}))
 	defer server.Close()
 	t.Setenv("AWS_ENDPOINT_URL_LAMBDA", server.URL)
-	const mapping = `{"EventSourceMappings": [{"FunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:app-dynamill", "State": %q, "LastProcessingResult": %q}]}`
+	const mapping = `{"EventSourceMappings": [{"FunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:app-dynamill", "State": %q,
+		"LastProcessingResult": %q, "FunctionResponseTypes": ["ReportBatchItemFailures"]}]}`
 	for _, c := range []struct {
 		answer string
 		code   int
@@ -196,6 +197,8 @@ func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
 			"following: function app-dynamill, its event source mapping is Enabled, last result: OK"},
 		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), ending.ExitFailed,
 			"failing: the last invocation of function app-dynamill failed"},
+		{strings.Replace(fmt.Sprintf(mapping, "Enabled", "OK"), "ReportBatchItemFailures", "", 1), ending.ExitFailed,
+			"failing: Lambda takes batches of which function app-dynamill has done a part for done"},
 		{fmt.Sprintf(mapping, "Disabled", "OK"), ending.ExitFailed, "nothing runs: there is no lease table"},
 		{`{"EventSourceMappings": []}`, ending.ExitFailed, "nothing runs: there is no lease table"},
 		{"", ending.ExitEnvironment, "not known: there is no lease table"},

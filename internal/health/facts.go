@@ -74,6 +74,8 @@ type Function struct {
 	Name       string `json:"name"`
 	State      string `json:"state"`      // as Lambda says it: Enabled, Disabled, Creating ...
 	LastResult string `json:"lastResult"` // as Lambda says it; "" if it says nothing
+	// TakesPartial says that Lambda takes its answers for what they are: it has ReportBatchItemFailures.
+	TakesPartial bool `json:"-"`
 }
 
 // Remedies are sentences that name the table's own commands.
@@ -89,6 +91,8 @@ type Remedies struct {
 func (f Function) enabled() bool {
 	return f.State == "Enabled" || f.State == "Enabling" || f.State == "Updating" || f.State == "Creating"
 }
+
+func (f Function) takesPartial() bool { return f.enabled() && f.TakesPartial }
 
 func (f Function) fails() bool {
 	return f.enabled() && strings.HasPrefix(f.LastResult, problem)

@@ -197,11 +197,19 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 func (f Facts) judgeFunctions(h *Health) bool {
 	failing := slices.IndexFunc(f.Functions.List, Function.fails)
 	enabled := slices.IndexFunc(f.Functions.List, Function.enabled)
+	if partial := slices.IndexFunc(f.Functions.List, Function.takesPartial); partial >= 0 {
+		enabled = partial
+	}
 	switch {
 	case failing >= 0:
 		fn := f.Functions.List[failing]
 		h.State, h.Reason = Failing, fmt.Sprintf("the last invocation of function %s failed (%s)", fn.Name, fn.LastResult)
 		h.Remedy = "look at the function's log; the stream keeps its records for 24 hours"
+		return true
+	case enabled >= 0 && !f.Functions.List[enabled].TakesPartial:
+		h.State, h.Reason = Failing, fmt.Sprintf("Lambda takes batches of which function %s has done a part for done: its event source mapping lacks "+
+			"ReportBatchItemFailures", f.Functions.List[enabled].Name)
+		h.Remedy = "add it to the mapping's FunctionResponseTypes, then run `dynamill replay`, which makes up for what was lost"
 		return true
 	case enabled >= 0:
 		fn := f.Functions.List[enabled]

@@ -23,7 +23,7 @@ func followed() Facts {
 func TestJudge(t *testing.T) {
 	silent := func(f *Facts) { f.Owners[0].Silent = true }
 	function := func(state, result string) Functions {
-		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result}}}
+		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result, TakesPartial: true}}}
 	}
 	for name, c := range map[string]struct {
 		change func(*Facts)
@@ -94,6 +94,11 @@ func TestJudge(t *testing.T) {
 		"a function follows": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
 		}, Following, "following: function fn, its event source mapping is Enabled, last result: OK; " + functionWaiting},
+		"a function follows, and its answers are not read": {func(f *Facts) {
+			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
+			f.Functions.List[0].TakesPartial = false
+		}, Failing, "failing: Lambda takes batches of which function fn has done a part for done: its event source mapping lacks " +
+			"ReportBatchItemFailures; add it to the mapping's FunctionResponseTypes, then run `dynamill replay`, which makes up for what was lost"},
 		"a function follows, rows of a worker are left": {func(f *Facts) {
 			silent(f)
 			f.Shards[0].Lost, f.Functions = true, function("Enabled", "No records processed")

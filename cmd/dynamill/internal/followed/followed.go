@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynamill/dynamill"
@@ -226,7 +227,8 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 		for _, m := range page.EventSourceMappings {
 			found.List = append(found.List, health.Function{
 				Name: functionName(aws.ToString(m.FunctionArn)), State: aws.ToString(m.State),
-				LastResult: aws.ToString(m.LastProcessingResult),
+				LastResult:   aws.ToString(m.LastProcessingResult),
+				TakesPartial: slices.Contains(m.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures),
 			})
 		}
 	}
