@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/projections"
 	"github.com/dynamill/dynamill/rules"
@@ -72,7 +73,7 @@ func (c *HandlerConfig) complete() error {
 		c.ReadRules = func(context.Context) (*rules.Set, error) { return set, nil }
 	}
 	if c.Tables == nil {
-		c.Tables = dynamodb.NewFromConfig(c.AWS)
+		c.Tables = dynamodb.NewFromConfig(c.AWS, awscall.BoundRequests)
 	}
 	if c.S3 == nil && c.AWS.Region != "" {
 		c.S3 = s3.NewFromConfig(c.AWS)
@@ -102,6 +103,9 @@ type Handler struct {
 // to do with the table and the rules. If the rules differ from those in force it returns a Handler that
 // waits: invocations fail with a *projections.RulesChangedError until one begins a replay that may
 // change the rules.
+//
+// The event source mapping of a stream needs ReportBatchItemFailures among its function response types: without it, Lambda takes a batch
+// of which a part is done for done.
 //
 // New rules are not seeded by the invocations of a stream: `dynamill replay`, or a state machine that
 // invokes the Handler, seeds them (docs/lambda.md).
@@ -139,7 +143,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		requestID = lc.AwsRequestID
 	}
-	if failed := current.RecordMissing(ctx, false); failed != nil && ctx.Err() == nil { // for `status` alone
+	if failed := current.noteMissing(ctx); failed != nil && ctx.Err() == nil { // for `status` alone
 		h.cfg.Logger.WarnContext(ctx, "which targets are missing could not be written down", "error", failed.Error())
 	}
 	if err := current.meter.report(requestID, current.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {

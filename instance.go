@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/following"
@@ -95,6 +96,16 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	}
 	h.current = i
 	return i, nil
+}
+
+// noteTime is how long the note of missing targets takes at most: the answer of the invocation waits for it.
+const noteTime = 200 * time.Millisecond
+
+// noteMissing writes down which targets are missing, at most once a minute.
+func (i *instance) noteMissing(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
+	return i.RecordMissing(ctx, false)
 }
 
 func (i *instance) openHandler() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -33,6 +34,19 @@ func (d *delivery) answer() ([]byte, error) {
 		r.BatchItemFailures = append(r.BatchItemFailures, failedItem{name})
 	}
 	return json.Marshal(r)
+}
+
+// comesAgainWhole reports whether all records of a stream's batch come again: none is done before the first that is open.
+func (d *delivery) comesAgainWhole() bool {
+	names := d.openNames()
+	if d.shape != shapeStream || len(names) == 0 {
+		return false
+	}
+	open, err := change.NewPosition("any", names[0])
+	return err != nil || !slices.ContainsFunc(d.elements, func(e element) bool {
+		position, err := change.NewPosition("any", string(e.sequence))
+		return err == nil && position.Compare(open) < 0
+	})
 }
 
 // openNames are the names under which open elements come again: the whole batch if one of them has none.

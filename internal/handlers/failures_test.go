@@ -50,7 +50,7 @@ func TestTheAnswerNamesWhatIsNotDone(t *testing.T) {
 					if c.lowest {
 						want = want[:min(1, len(want))]
 					}
-					if err != nil || string(answer) != failures(want...) {
+					if whole := c.lowest && done == 0; whole != errors.Is(err, errThrottled) || !whole && string(answer) != failures(want...) {
 						t.Errorf("answer %s, %v, want %v", answer, err, want)
 					}
 				})
@@ -61,8 +61,8 @@ func TestTheAnswerNamesWhatIsNotDone(t *testing.T) {
 
 func TestSequenceNumbersAreNamedAsTheyCame(t *testing.T) {
 	e := newEngine()
-	e.doneMax, e.failure = 0, errThrottled
-	answer, err := newHandler(t, e).Invoke(t.Context(), []byte(event(insert("a", "000000000000000000009"), insert("b", "10"))))
+	e.doneMax, e.failure = 1, errThrottled
+	answer, err := newHandler(t, e).Invoke(t.Context(), []byte(event(insert("a", "8"), insert("b", "000000000000000000009"))))
 	if err != nil || string(answer) != failures("000000000000000000009") {
 		t.Errorf("answer %s, %v", answer, err)
 	}
@@ -75,18 +75,18 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		payload string
 		change  func(*engine, *Config)
-		answer  string
+		answer  string // "": an error, so that Lambda halves the batch
 		calls   []string
 	}{
 		"parking a record without a number fails": {
 			event(insert("a", "1"), noNumber, insert("b", "3")),
 			func(e *engine, _ *Config) { e.parking = errThrottled },
-			failures(""), []string{"process 1"},
+			"", []string{"process 1"},
 		},
 		"parking a record whose number is none fails": {
 			event(insert("a", "1"), malformed("m", "2x"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.parking = errThrottled },
-			failures(""), []string{"process 1"},
+			"", []string{"process 1"},
 		},
 		"parking a message fails": {
 			event(message("m1", insert("a", "1")), message("m2", "{"), message("m3", insert("b", "3"))),
@@ -109,7 +109,7 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		"a record before it fails": {
 			event(insert("m", "1"), malformed("m", "2"), insert("b", "3")),
 			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
-			failures("1"), []string{"park record.value", "rederive USER#m/PROFILE@2", "process "},
+			"", []string{"park record.value", "rederive USER#m/PROFILE@2", "process "},
 		},
 		"a record behind it fails": {
 			event(insert("a", "1"), malformed("m", "2"), insert("b", "3")),
@@ -137,7 +137,7 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		"it comes again with others of its stream": {
 			event(insert("m", "1"), noNumber, insert("b", "3")),
 			func(e *engine, _ *Config) { e.doneMax, e.failure = 0, errThrottled },
-			failures("1"), []string{"park record.value", "process ", "rederive USER#m/PROFILE@?"},
+			"", []string{"park record.value", "process ", "rederive USER#m/PROFILE@?"},
 		},
 		"it waits for the others of a queue": {
 			event(message("m1", insert("m", "1")), message("m2", noNumber)),
@@ -164,7 +164,7 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 				}
 			})
 			answer, err := h.Invoke(t.Context(), []byte(c.payload))
-			if err != nil || string(answer) != c.answer {
+			if (err != nil) != (c.answer == "") || string(answer) != c.answer {
 				t.Errorf("answer %s, %v, want %s", answer, err, c.answer)
 			}
 			if diff := cmp.Diff(c.calls, e.calls); diff != "" {
@@ -250,17 +250,17 @@ func TestAProcessorThatBreaksItsContractLosesNothing(t *testing.T) {
 		err  error
 		want string
 	}{
-		"fewer done and no error": {1, nil, "2"},
-		"less than nothing":       {-1, nil, "1"},
-		"more than there are":     {3, nil, "1"},
-		"more, with an error":     {3, errThrottled, "1"},
+		"fewer done and no error": {1, nil, failures("2")},
+		"less than nothing":       {-1, nil, ""},
+		"more than there are":     {3, nil, ""},
+		"more, with an error":     {3, errThrottled, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, newEngine(), func(cfg *Config) {
 				cfg.Processor = processor(func(context.Context, []change.Record) (int, error) { return c.done, c.err })
 			})
 			answer, err := h.Invoke(t.Context(), []byte(event(insert("a", "1"), insert("b", "2"))))
-			if err != nil || string(answer) != failures(c.want) {
+			if (err != nil) != (c.want == "") || string(answer) != c.want {
 				t.Errorf("answer %s, %v", answer, err)
 			}
 		})

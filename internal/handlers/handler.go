@@ -73,7 +73,9 @@ func New(cfg Config) *Handler {
 var errTimeUp = errors.New("stopped before the invocation's deadline")
 
 // Invoke reads the payload, applies its records and answers which are not done, or does what a command asks for. The error
-// is a *PayloadError if the payload could not be understood. Nothing that Invoke started still runs when it returns.
+// is a *PayloadError if the payload could not be understood. If all of a stream's batch comes again, Invoke returns an error in place of an
+// answer: only then does Lambda halve the batch (Lambda developer guide, "Configuring partial batch response"). Nothing that Invoke
+// started still runs when it returns.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	work, cancel := h.untilMargin(ctx, started)
@@ -85,7 +87,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	// Logged although it may be returned as well: the event source mapping alone sees a returned error.
 	h.log(ctx, d, err, time.Since(started))
-	if err != nil && (d.batch == nil || !d.shape.answersByRecord()) {
+	if err != nil && (d.batch == nil || !d.shape.answersByRecord() || d.comesAgainWhole()) {
 		return nil, err
 	}
 	return d.answer()

@@ -79,8 +79,8 @@ func (l *lane) gather(ctx context.Context) *batch {
 // discarded, or ctx ends.
 //
 // The halves of a batch are worked off in their order, and take over how often the
-// batch has failed. Splitting is free, also at the place up to which a partial
-// response says that records are done (Lambda developer guide, "Configuring
+// batch has failed. Lambda halves a batch only if the invocation fails; it cuts one at the place up to which a partial
+// response says that records are done, and both are free (Lambda developer guide, "Configuring
 // partial batch response" and "Retain discarded records"). Not documented is whether
 // without BisectBatch a partial response spends a retry: here it does.
 func (l *lane) workOff(ctx context.Context, b *batch) error {
@@ -95,7 +95,7 @@ func (l *lane) workOff(ctx context.Context, b *batch) error {
 		if len(rest.records) == 0 {
 			continue
 		}
-		splits := l.BisectBatch && (done > 0 || len(rest.records) > 1)
+		splits := l.BisectBatch && (done > 0 || failed != nil && len(rest.records) > 1)
 		if !splits {
 			rest.attempts++
 		}

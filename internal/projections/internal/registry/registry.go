@@ -283,13 +283,28 @@ func (reg *Registry) Under(ctx context.Context, do func() error) error {
 		if err := do(); err != nil {
 			return err
 		}
-		if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
+		if err := reg.checkDone(ctx); err != nil && !errors.Is(err, errWentLive) {
 			return err
 		}
 		if reg.lives.Load() == lives {
 			return nil
 		}
 	}
+}
+
+// checkTime is how long the check of work takes at most whose time is up.
+const checkTime = 200 * time.Millisecond
+
+// checkDone checks under which rules work was done. If the work's time is up, the check has a little of its own: without a check, nothing of
+// the work would count, and it would be done again from its beginning.
+func (reg *Registry) checkDone(ctx context.Context) error {
+	err := reg.check(ctx)
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
+	defer cancel()
+	return reg.check(brief)
 }
 
 // ErrEpochMoved is returned when another process has registered newer rules, or has rules counted anew. The records are not done; the
