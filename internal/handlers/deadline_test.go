@@ -25,7 +25,7 @@ func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit, margin time.Duration
 		pieces        int
-		heeds         bool // the Processor looks at its context
+		heeds         bool   // the Processor looks at its context
 		want          string // whole: an error, so that Lambda halves the batch
 		took          time.Duration
 	}{
