@@ -158,6 +158,14 @@ func TestBatchesAreRetriedBisectedAndDiscarded(t *testing.T) {
 			return "", nil
 		}
 	}
+	whole := func(bad string) func([]string) (string, error) { // the same, but a batch of which nothing is done fails
+		return func(values []string) (string, error) {
+			if values[0] == bad {
+				return "", failed
+			}
+			return from(bad)(values)
+		}
+	}
 	for name, c := range map[string]struct {
 		set       func(s *stage)
 		answer    func([]string) (string, error)
@@ -181,8 +189,12 @@ func TestBatchesAreRetriedBisectedAndDiscarded(t *testing.T) {
 			batches: []string{"a1 a2 a3 a4", "a3 a4", "a3 a4", "a5"}, discarded: 2,
 		},
 		"a batch is split at the failed record": {
-			set: func(s *stage) { s.RetriesMax, s.BisectBatch = 1, true }, answer: from("a3"),
+			set: func(s *stage) { s.RetriesMax, s.BisectBatch = 1, true }, answer: whole("a3"),
 			batches: []string{"a1 a2 a3 a4", "a3 a4", "a3", "a3", "a4", "a5"}, discarded: 1,
+		},
+		"an answer does not halve a batch of which nothing is done": {
+			set: func(s *stage) { s.RetriesMax, s.BisectBatch = 1, true }, answer: from("a3"),
+			batches: []string{"a1 a2 a3 a4", "a3 a4", "a3 a4", "a5"}, discarded: 2,
 		},
 		"without ReportBatchItemFailures every answer is success": {
 			set: func(s *stage) { s.ReportBatchItemFailures = false }, answer: from("a3"), batches: []string{"a1 a2 a3 a4", "a5"},
