@@ -175,12 +175,8 @@ func (rd *reader) countShards(ctx context.Context, rules []Rule) error {
 	for i, r := range rules {
 		if b := rd.planner.ByID(r.ID); b != nil && r.Generation > 0 {
 			b.Incarnation = rd.planner.Incarnation
-			c := table.NewExpression()
-			in := rd.rows.StateQuery(state.LanesCondition(c, b, int64(r.Generation)), c)
-			err := rd.rows.QueryPages(ctx, "reading the lanes of "+r.Name, in, func(rows []table.Row) error {
-				rules[i].Shards += len(rows)
-				return nil
-			})
+			lanes := state.LanesOf(b, int64(r.Generation))
+			err := rd.rows.EachRow(ctx, "reading the lanes of "+r.Name, lanes, func(table.Row) { rules[i].Shards++ })
 			if err != nil {
 				return err
 			}
@@ -211,15 +207,10 @@ func Tasks(ctx context.Context, rows *table.Reader, p *plan.Planner) ([]Task, er
 }
 
 func (rd *reader) readBudgets(ctx context.Context) (found []RecordedBudget, err error) {
-	c := table.NewExpression()
-	in := rd.rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.BudgetPartition)), c)
-	err = rd.rows.QueryPages(ctx, "reading what waits for budgets", in, func(rows []table.Row) error {
-		for _, r := range rows {
-			if b, fresh := state.ReadBudget(r, time.Now()); fresh {
-				found = append(found, b)
-			}
+	err = rd.rows.EachRow(ctx, "reading what waits for budgets", state.BudgetPartition, func(r table.Row) {
+		if b, fresh := state.ReadBudget(r, time.Now()); fresh {
+			found = append(found, b)
 		}
-		return nil
 	})
 	return found, err
 }

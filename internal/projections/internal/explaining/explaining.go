@@ -44,8 +44,8 @@ type Lister interface {
 
 // Query finds rows of the state table.
 type Query struct {
-	Condition func(c *table.Expression) string // on the key
-	Name      string                           // of each row, as docs/state-table.md has it
+	Partition string // all its rows are asked for
+	Name      string // of each row, as docs/state-table.md has it
 	Says      func(r table.Row) string
 }
 
@@ -124,14 +124,11 @@ func (x *Explainer) list(ctx context.Context, doing string, lister Lister, b *pl
 	if !ok {
 		return nil
 	}
-	c, found := table.NewExpression(), 0
-	err := x.Reader.QueryPages(ctx, doing, x.Reader.StateQuery(query.Condition(c), c), func(rows []table.Row) error {
-		for _, r := range rows {
-			if found++; found <= rowsFoundMax {
-				it.Rows = append(it.Rows, RowLine{query.Name, table.TextOf(r[table.PK]), table.TextOf(r[table.SK]), b.Rule.Name, query.Says(r)})
-			}
+	found := 0
+	err := x.Reader.EachRow(ctx, doing, query.Partition, func(r table.Row) {
+		if found++; found <= rowsFoundMax {
+			it.Rows = append(it.Rows, RowLine{query.Name, table.TextOf(r[table.PK]), table.TextOf(r[table.SK]), b.Rule.Name, query.Says(r)})
 		}
-		return nil
 	})
 	if more := found - rowsFoundMax; more > 0 {
 		it.Rows = append(it.Rows, RowLine{Row: query.Name, Rule: b.Rule.Name, Says: fmt.Sprintf("and %d more", more)})

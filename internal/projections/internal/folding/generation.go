@@ -87,15 +87,11 @@ func (g *Generation) Shards(ctx context.Context) (map[string]lanes.Shard, error)
 }
 
 func (g *Generation) look(ctx context.Context) (map[string]lanes.Shard, error) {
-	c, all := table.NewExpression(), map[string]lanes.Shard{}
-	in := g.Tables.StateQuery(state.LanesCondition(c, g.Binding, g.Number), c)
-	err := g.Tables.QueryPages(ctx, "reading the lanes of "+g.Rule(), in, func(rows []table.Row) error {
-		for _, r := range rows {
-			if s, ok := state.ReadLane(r); ok {
-				all[s.Shard] = s
-			}
+	all := map[string]lanes.Shard{}
+	err := g.Tables.EachRow(ctx, "reading the lanes of "+g.Rule(), state.LanesOf(g.Binding, g.Number), func(r table.Row) {
+		if s, ok := state.ReadLane(r); ok {
+			all[s.Shard] = s
 		}
-		return nil
 	})
 	return all, err
 }
@@ -148,25 +144,23 @@ func (g *Generation) Marks(context.Context) ([]lanes.Mark, error) { return g.Bin
 // NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Marks of records that the stream has
 // dropped go.
 func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
-	c := table.NewExpression()
-	in := g.Tables.StateQuery(state.MarksCondition(c, g.Binding, g.Number), c)
-	err := g.Tables.QueryPages(ctx, "reading the marks of "+g.Rule(), in, func(rows []table.Row) error {
-		for _, r := range rows {
-			marks := map[string]*lanes.Mark{}
-			state.ReadMark(marks, r)
-			for _, old := range marks {
-				if !old.Until.Before(g.Now().Add(-markKept)) {
-					continue
-				}
-				if err := g.Tables.DeleteState(ctx, g.Binding.ID, "deleting an old mark", table.KeyOf(r), "", table.NewExpression()); err != nil {
-					return err
-				}
+	var old []table.Key
+	err := g.Tables.EachRow(ctx, "reading the marks of "+g.Rule(), state.MarksOf(g.Binding, g.Number), func(r table.Row) {
+		marks := map[string]*lanes.Mark{}
+		state.ReadMark(marks, r)
+		for _, m := range marks {
+			if m.Until.Before(g.Now().Add(-markKept)) {
+				old = append(old, table.KeyOf(r))
 			}
 		}
-		return nil
 	})
 	if err != nil {
 		return err
+	}
+	for _, key := range old {
+		if err := g.Tables.DeleteState(ctx, g.Binding.ID, "deleting an old mark", key, "", table.NewExpression()); err != nil {
+			return err
+		}
 	}
 	part := 0
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(m.Read)), markShardsMax) {
@@ -186,22 +180,19 @@ func (g *Generation) Lost(ctx context.Context, _ string) error {
 
 // Group reads a group: the row of what it began with is read before the others.
 func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, error) {
-	found, c := lanes.Group{HW: map[string]string{}}, table.NewExpression()
+	found := lanes.Group{HW: map[string]string{}}
 	var amounts []tally.Amount
 	torn := false
-	in := g.Tables.StateQuery(state.FoldedCondition(c, g.ref(group), g.Number), c) // in the order of the sort keys: the base is first
-	err := g.Tables.QueryPages(ctx, "reading the rows of "+group, in, func(rows []table.Row) error {
-		for _, r := range rows {
-			row := state.ReadFolded(r)
-			if row.IsBase() {
-				found.Base = row.Amount.Operations
-			} else {
-				found.HW[row.Lane] = row.HW
-			}
-			amounts = append(amounts, row.Amount)
-			torn = torn || row.Torn
+	rows := state.FoldedOf(g.ref(group), g.Number) // in the order of the sort keys: the base is first
+	err := g.Tables.EachRow(ctx, "reading the rows of "+group, rows, func(r table.Row) {
+		row := state.ReadFolded(r)
+		if row.IsBase() {
+			found.Base = row.Amount.Operations
+		} else {
+			found.HW[row.Lane] = row.HW
 		}
-		return nil
+		amounts = append(amounts, row.Amount)
+		torn = torn || row.Torn
 	})
 	found.Total = tally.Sum(amounts...)
 	found.Total.Beyond = found.Total.Beyond || torn

@@ -142,17 +142,12 @@ func (h *Host) transactTask(ctx context.Context, doing string, t state.Task, par
 
 // ReadTasks reads the tasks of the rules that a planner knows, former ones among them, and the roll-ups that workers have put off.
 func ReadTasks(ctx context.Context, rows *table.Reader, p *plan.Planner) (tasks []state.Task, rollups []state.DueRollup, err error) {
-	c := table.NewExpression()
-	in := rows.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.TasksPartition)), c)
-	err = rows.QueryPages(ctx, "listing tasks", in, func(page []table.Row) error {
-		for _, r := range page {
-			if t, known := state.ReadTask(rows, p, r); known {
-				tasks = append(tasks, t)
-			} else if d, known := state.ReadDueRollup(p, r); known {
-				rollups = append(rollups, d)
-			}
+	err = rows.EachRow(ctx, "listing tasks", state.TasksPartition, func(r table.Row) {
+		if t, known := state.ReadTask(rows, p, r); known {
+			tasks = append(tasks, t)
+		} else if d, known := state.ReadDueRollup(p, r); known {
+			rollups = append(rollups, d)
 		}
-		return nil
 	})
 	return tasks, rollups, err
 }

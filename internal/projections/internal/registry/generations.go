@@ -100,14 +100,8 @@ func (reg *Registry) readMarks(ctx context.Context, b *plan.Binding) error {
 	if !b.Rule.Folds() {
 		return nil
 	}
-	c, found := table.NewExpression(), map[string]*lanes.Mark{}
-	in := reg.tables.StateQuery(state.MarksCondition(c, b, b.Generation.Load()), c)
-	err := reg.tables.QueryPages(ctx, "reading how far counts have read", in, func(rows []table.Row) error {
-		for _, r := range rows {
-			state.ReadMark(found, r)
-		}
-		return nil
-	})
+	found, rows := map[string]*lanes.Mark{}, state.MarksOf(b, b.Generation.Load())
+	err := reg.tables.EachRow(ctx, "reading how far counts have read", rows, func(r table.Row) { state.ReadMark(found, r) })
 	if err != nil {
 		return err
 	}

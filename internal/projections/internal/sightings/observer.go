@@ -138,16 +138,11 @@ func (o *Observer) recordOne(ctx context.Context, b *plan.Binding, t projections
 
 // ReadRecorded reads what is recorded of the rules in force.
 func ReadRecorded(ctx context.Context, rd *table.Reader, p *plan.Planner) ([]state.RecordedMissing, error) {
-	c := table.NewExpression()
-	in := rd.StateQuery(c.Format("%n = %v", table.PK, table.Text(state.MissingPartition)), c)
 	var found []state.RecordedMissing
-	err := rd.QueryPages(ctx, "reading which targets are missing", in, func(rows []table.Row) error {
-		for _, r := range rows {
-			if b := p.ByID(table.TextOf(r[table.SK])); b != nil {
-				found = append(found, state.ReadMissing(b.Rule.Name, r))
-			}
+	err := rd.EachRow(ctx, "reading which targets are missing", state.MissingPartition, func(r table.Row) {
+		if b := p.ByID(table.TextOf(r[table.SK])); b != nil {
+			found = append(found, state.ReadMissing(b.Rule.Name, r))
 		}
-		return nil
 	})
 	return found, err
 }

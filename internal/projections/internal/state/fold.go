@@ -59,10 +59,8 @@ func foldedPartition(g plan.GroupRef, generation int64) string {
 	return generationOf(FoldedRows, g.Binding, generation) + "/" + escape(g.Group)
 }
 
-// FoldedCondition is the condition of a query that finds all rows of a group.
-func FoldedCondition(c *table.Expression, g plan.GroupRef, generation int64) string {
-	return c.Format("%n = %v", table.PK, table.Text(BaseKey(g, generation).Partition))
-}
+// FoldedOf is the partition key of all rows of a group.
+func FoldedOf(g plan.GroupRef, generation int64) string { return BaseKey(g, generation).Partition }
 
 // Fold is the update that adds the differences of records, from the first to the last of them, to a row. Its condition is that the row has
 // none of them yet. An amount of 0 is added, too.
@@ -134,13 +132,11 @@ func FoldedGroup(r table.Row) string { return table.TextOf(r["group"]) }
 
 // LaneKey is the key of the row of a generation's shard.
 func LaneKey(b *plan.Binding, generation int64, shard string) table.Key {
-	return table.NewKey(generationOf(LaneRows, b, generation), shard)
+	return table.NewKey(LanesOf(b, generation), shard)
 }
 
-// LanesCondition is the condition of a query that finds the rows of all shards of a generation.
-func LanesCondition(c *table.Expression, b *plan.Binding, generation int64) string {
-	return c.Format("%n = %v", table.PK, table.Text(generationOf(LaneRows, b, generation)))
-}
+// LanesOf is the partition key of the rows of all shards of a generation.
+func LanesOf(b *plan.Binding, generation int64) string { return generationOf(LaneRows, b, generation) }
 
 // LaneRow is the row of a shard that has none yet.
 func LaneRow(b *plan.Binding, generation int64, s lanes.Shard) table.Row {
@@ -168,7 +164,7 @@ func Heir(r table.Row) string { return table.TextOf(r[heirAttribute]) }
 
 // MarkPart is some of the positions up to which a count has read.
 func MarkPart(b *plan.Binding, generation int64, m lanes.Mark, part int, shards []string) table.Row {
-	r := table.NewKey(generationOf(MarkRows, b, generation), m.ID+"/"+strconv.Itoa(part)).Attributes()
+	r := table.NewKey(MarksOf(b, generation), m.ID+"/"+strconv.Itoa(part)).Attributes()
 	read := map[string]change.Value{}
 	for _, shard := range shards {
 		read[shard] = change.String(m.Read[shard])
@@ -177,10 +173,8 @@ func MarkPart(b *plan.Binding, generation int64, m lanes.Mark, part int, shards 
 	return r
 }
 
-// MarksCondition is the condition of a query that finds how far the counts of a generation have read.
-func MarksCondition(c *table.Expression, b *plan.Binding, generation int64) string {
-	return c.Format("%n = %v", table.PK, table.Text(generationOf(MarkRows, b, generation)))
-}
+// MarksOf is the partition key of the rows that say how far the counts of a generation have read.
+func MarksOf(b *plan.Binding, generation int64) string { return generationOf(MarkRows, b, generation) }
 
 // ReadMark adds what a row says to the marks of a generation, by the name of the count.
 func ReadMark(marks map[string]*lanes.Mark, r table.Row) {

@@ -119,6 +119,18 @@ func (rd *Reader) StateQuery(condition string, c *Expression) *dynamodb.QueryInp
 	}
 }
 
+// EachRow calls f for every row of a partition of the state table, in the order of the sort keys.
+func (rd *Reader) EachRow(ctx context.Context, doing, partition string, f func(Row)) error {
+	c := NewExpression()
+	in := rd.StateQuery(c.Format("%n = %v", PK, Text(partition)), c)
+	return rd.QueryPages(ctx, doing, in, func(rows []Row) error {
+		for _, r := range rows {
+			f(r)
+		}
+		return nil
+	})
+}
+
 // QueryPages calls f for every page of a query.
 func (rd *Reader) QueryPages(ctx context.Context, doing string, in *dynamodb.QueryInput, f func([]Row) error) error {
 	for {

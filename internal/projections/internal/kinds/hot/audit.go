@@ -87,10 +87,8 @@ func (k *kind) QueryOf(b *plan.Binding, s *audit.Subject) (explaining.Query, boo
 	if !ok || generation == 0 {
 		return explaining.Query{}, false
 	}
-	condition := func(c *table.Expression) string {
-		return state.FoldedCondition(c, plan.GroupRef{Binding: b, Group: group}, generation)
-	}
-	return explaining.Query{Condition: condition, Name: "folded row", Says: rowWords}, true
+	rows := state.FoldedOf(plan.GroupRef{Binding: b, Group: group}, generation)
+	return explaining.Query{Partition: rows, Name: "folded row", Says: rowWords}, true
 }
 
 // rowWords tell people what a row of a group says.

@@ -29,17 +29,12 @@ func (*kind) MayWait(*plan.Binding) bool { return true }
 // more than all those of an earlier one.
 func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *groups.Total) error {
 	generation := g.Counted.Load()
-	c := table.NewExpression()
-	in := rd.StateQuery(state.FoldedCondition(c, g, generation), c)
 	amounts := []tally.Amount{t.Amount}
 	torn := false
-	err := rd.QueryPages(ctx, "reading the rows of "+g.Group, in, func(rows []table.Row) error {
-		for _, r := range rows {
-			row := state.ReadFolded(r)
-			amounts = append(amounts, row.Amount)
-			torn = torn || row.Torn
-		}
-		return nil
+	err := rd.EachRow(ctx, "reading the rows of "+g.Group, state.FoldedOf(g, generation), func(r table.Row) {
+		row := state.ReadFolded(r)
+		amounts = append(amounts, row.Amount)
+		torn = torn || row.Torn
 	})
 	t.Amount = tally.Sum(amounts...)
 	if t.Beyond = t.Beyond || torn; t.Beyond {
