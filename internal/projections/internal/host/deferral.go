@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -97,22 +98,19 @@ func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
 	}
 }
 
-// Rester is the Form of a rule that says itself how often a display may be written; 0: as others.
-type Rester interface{ DisplayEvery() time.Duration }
-
-// PeriodOf is the least time between two writes of a display.
-func (h *Host) PeriodOf(g plan.GroupRef) time.Duration {
-	if r, ok := g.Rule.Form.(Rester); ok && r.DisplayEvery() > 0 {
-		return r.DisplayEvery()
-	}
-	return h.DisplayEvery
-}
-
 // Deferrer is a Grouper whose displays may wait.
 type Deferrer interface {
 	Grouper
-	// MayWait reports whether the display of a rule's group may wait.
-	MayWait(b *plan.Binding) bool
+	// DisplayEvery is the least time between two writes of a display of the rule; 0: that of the engine.
+	DisplayEvery(b *plan.Binding) time.Duration
+}
+
+// PeriodOf is the least time between two writes of a display.
+func (h *Host) PeriodOf(g plan.GroupRef) time.Duration {
+	if family, ok := g.Rule.Kind.(Deferrer); ok {
+		return cmp.Or(family.DisplayEvery(g.Binding), h.DisplayEvery)
+	}
+	return h.DisplayEvery
 }
 
 // PutOff puts off the roll-ups of those of the groups that were rolled up a moment ago, and returns the others. A roll-up with more to do
@@ -122,8 +120,7 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 	var keys []table.Key
 	due := map[plan.GroupRef]time.Time{}
 	for _, g := range groups {
-		family, ok := g.Rule.Kind.(Deferrer)
-		if ok && family.MayWait(g.Binding) && g.Live.Load() && pl.Rollups.Of(g).OnlyShows() {
+		if _, ok := g.Rule.Kind.(Deferrer); ok && g.Live.Load() && pl.Rollups.Of(g).OnlyShows() {
 			if at, lately := h.deferrals.take(g, h.Now(), h.PeriodOf(g)); lately {
 				due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
 				continue

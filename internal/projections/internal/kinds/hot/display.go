@@ -2,6 +2,7 @@ package hot
 
 import (
 	"context"
+	"time"
 
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -22,8 +23,8 @@ var (
 // Rows implements host.Keeper.
 func (*kind) Rows() []string { return []string{state.FoldedRows, state.LaneRows, state.MarkRows} }
 
-// MayWait implements host.Deferrer.
-func (*kind) MayWait(*plan.Binding) bool { return true }
+// DisplayEvery implements host.Deferrer: a rule may say it itself.
+func (*kind) DisplayEvery(b *plan.Binding) time.Duration { return Of(b.Rule).displayEvery }
 
 // Read implements groups.Reader: it adds up the rows of the generation that targets display. The operations of a later generation count for
 // more than all those of an earlier one.

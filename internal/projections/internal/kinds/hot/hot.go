@@ -101,9 +101,6 @@ func Of(r *rules.Rule) *Form {
 	return f
 }
 
-// DisplayEvery implements host.Rester.
-func (f *Form) DisplayEvery() time.Duration { return f.displayEvery }
-
 // Meaning adds that the rule is hot: its rows are not those of an aggregate.
 func (f *Form) Meaning() []string { return append(f.Form.Meaning(), key) }
 

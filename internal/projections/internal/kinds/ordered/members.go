@@ -2,6 +2,7 @@ package ordered
 
 import (
 	"context"
+	"time"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -81,8 +82,8 @@ func (k *kind) Write(h *host.Host, a plan.Action, _ stamp.Version) ddb.TransactW
 	return h.Tables.PutPart(state.MemberRow(w.key, w.source, w.shown), "", table.NewExpression())
 }
 
-// MayWait implements host.Deferrer: a display of some items of many is written no more often than it can be read.
-func (k *kind) MayWait(*plan.Binding) bool { return true }
+// DisplayEvery implements host.Deferrer: a display of some items of many is written no more often than it can be read.
+func (k *kind) DisplayEvery(*plan.Binding) time.Duration { return 0 }
 
 // Rows implements host.Keeper.
 func (k *kind) Rows() []string { return append(k.Family.Rows(), state.MemberRows) }
