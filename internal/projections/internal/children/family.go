@@ -26,7 +26,7 @@ import (
 type Family interface {
 	plan.Family
 
-	// Link is how an image of a child refers to its parent: most families use LinkIn.
+	// Link is how an image of a child refers to its parent: most families use that of Following.
 	Link(b *plan.Binding, m *rules.Match, img change.Image) Link
 	// Reads are the attributes of a child on which its Link, and what Write does beside the parent, depend.
 	Reads(b *plan.Binding) []string

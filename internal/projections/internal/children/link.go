@@ -16,12 +16,12 @@ type Link struct {
 	Bad     *rules.ItemError // why the item cannot name its parent
 }
 
-// LinkIn is the link in an image of a child.
-func LinkIn(r *rules.Rule, m *rules.Match, img change.Image) Link {
+// Link implements Family, for the families whose children a rule's join alone links.
+func (Following[K]) Link(b *plan.Binding, m *rules.Match, img change.Image) Link {
 	if img == nil {
 		return Link{}
 	}
-	key, ok, err := r.ParentKey(m, img)
+	key, ok, err := b.Rule.ParentKey(m, img)
 	if err != nil {
 		return Link{IsChild: true, Bad: plan.AsItemError(err)}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
-	"github.com/dynamill/dynamill/internal/rules"
 )
 
 var (
@@ -22,11 +21,6 @@ var (
 	_ host.Grouper      = kind{}
 	_ explaining.Family = kind{}
 )
-
-// Link implements children.Family.
-func (kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.Link {
-	return children.LinkIn(b.Rule, m, img)
-}
 
 // Reads implements children.Family.
 func (kind) Reads(b *plan.Binding) []string { return b.Rule.JoinReads }

@@ -23,11 +23,6 @@ var (
 	_ explaining.Family = kind{}
 )
 
-// Link implements children.Family.
-func (kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.Link {
-	return children.LinkIn(b.Rule, m, img)
-}
-
 // Reads implements children.Family.
 func (kind) Reads(b *plan.Binding) []string { return b.Rule.JoinReads }
 

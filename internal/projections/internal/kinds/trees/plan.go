@@ -19,8 +19,8 @@ var (
 )
 
 // Link implements children.Family: an item whose name cannot be read is not read at all.
-func (kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.Link {
-	l := children.LinkIn(b.Rule, m, img)
+func (k kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.Link {
+	l := k.Following.Link(b, m, img)
 	if img == nil || l.Bad != nil {
 		return l
 	}
