@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
@@ -165,7 +166,7 @@ func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.Item
 func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return table.Finished, w.host.Drop(ctx, id, left)
+			return table.Finished, w.drop(ctx, id, left)
 		}
 		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
 		if err != nil || ended != target.RaceLost || current == nil {
@@ -174,6 +175,19 @@ func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Left
 		left = w.planner.Again(id, left, current)
 		return table.FinishedIf(left == nil), nil
 	})
+}
+
+// drop deletes an item that was made for a retired rule. The item carries the engine's mark and the retired rule's stamp, as they
+// were seen (promise 8). It stays if a rule that makes items and has not retired has it by now.
+func (w *work) drop(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+	c := table.NewExpression()
+	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
+	own := stamp.Context(w.planner.Incarnation, id.Key, "")
+	for _, b := range left.Unless {
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
+	}
+	w.Counters.Made.Add(1)
+	return w.tables.DeleteItem(ctx, id.ID, "deleting an item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }
 
 // takeOffNames takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
