@@ -32,29 +32,17 @@ func (p *Planner) Plan(records []change.Record) *Changes {
 
 // classify adds to the plan what one record asks for.
 func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
-	s := p.sidesOf(rec, index)
-	if p.OnlyFolding {
-		p.classifyFolded(pl, s)
-		return
-	}
-	relevant := rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
-	relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
+	s, relevant := p.sidesOf(rec, index), false
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
-	relevant = p.classifyLedger(pl, s) || relevant
-	for _, b := range p.InForce {
-		relevant = b.Family.Classify(p, pl, b, s) || relevant
+	if !p.OnlyFolding {
+		relevant = rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
+		relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
+		relevant = p.classifyLedger(pl, s) || relevant
 	}
-	if relevant {
-		pl.Relevant++
-	}
-}
-
-// classifyFolded plans what a record asks for of the rules that fold records.
-func (p *Planner) classifyFolded(pl *Changes, s *Sides) {
-	p.see(&pl.Seen, s.Record.Key, s.Record.New, &s.new, &s.old)
-	relevant := false
 	for _, b := range p.InForce {
-		relevant = b.Rule.Folds() && b.Family.Classify(p, pl, b, s) || relevant
+		if b.Rule.Folds() || !p.OnlyFolding {
+			relevant = b.Family.Classify(p, pl, b, s) || relevant
+		}
 	}
 	if relevant {
 		pl.Relevant++
