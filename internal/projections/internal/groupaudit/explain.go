@@ -9,7 +9,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
-	"github.com/dynamill/dynamill/internal/tally"
 )
 
 var _ explaining.Family = Auditing{}
@@ -48,10 +47,9 @@ func accumulatorWords(b *plan.Binding) func(table.Row) string {
 		if err != nil {
 			return err.Error() + ": run `dynamill verify --repair`"
 		}
-		amount := tally.Amount{Value: a.Value, Members: a.Members}
 		if b.Rule.HasPer() {
-			amount.Parts, _ = audit.ReadParts(attributes.ItemFromTable(r))
+			a.Parts, _ = audit.ReadParts(attributes.ItemFromTable(r))
 		}
-		return textOf(b.Rule, amount) + ", after " + printable.Counted(a.Operations, "operation")
+		return textOf(b.Rule, a) + ", after " + printable.Counted(a.Operations, "operation")
 	}
 }

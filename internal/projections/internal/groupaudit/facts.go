@@ -105,16 +105,13 @@ func factOfAccumulator(a *audit.Auditor, b *plan.Binding, r audit.Row, emit func
 		return
 	}
 	about, row := audit.SumToken(r.ID, change.ParseKey(r.Name[:at]).Partition), attributes.ItemToTable(r.Item)
-	acc, _ := state.ReadAccumulator(row)
-	have := tally.Amount{Operations: acc.Operations}
+	have, _ := state.ReadAccumulator(row)
 	var parts tally.Parts
 	if audit.TornSum(b, r.Item) {
 		emit(drift.Fact{About: about, Tag: audit.TagTorn})
-	} else {
-		have.Value, have.Members = acc.Value, acc.Members
-		if b.Rule.HasPer() {
-			parts, _ = audit.ReadParts(r.Item)
-		}
+		have = tally.Amount{Operations: have.Operations}
+	} else if b.Rule.HasPer() {
+		parts, _ = audit.ReadParts(r.Item)
 	}
 	emit(drift.Fact{About: about, Tag: audit.TagHave, Data: have.String()})
 	for _, per := range parts.Values() {

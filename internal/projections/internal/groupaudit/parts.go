@@ -56,7 +56,7 @@ func mendParts(ctx context.Context, e *auditing.Evidence, r drift.Reading, total
 		}
 		held := tally.Amount{Value: decimal.New(0), Operations: state.CountOf(row["ops"])}
 		if a, err := state.ReadAccumulator(row); !torn && err == nil {
-			held.Value, held.Members = a.Value, a.Members
+			held = a
 			held.Parts, _ = audit.ReadParts(attributes.ItemFromTable(row))
 		}
 		if i == 0 {

@@ -50,20 +50,14 @@ func Number(d decimal.Decimal) ddb.AttributeValue {
 // Listed is the attribute of one of an aggregate's accumulators that says that the aggregate is listed as one with too many values.
 const Listed = "listed"
 
-// Accumulator is a part of one aggregate: that of one write suffix.
-type Accumulator struct {
-	Value      decimal.Decimal
-	Members    int64 // sources that contribute; below 0 if they gave up here what they added under other suffixes
-	Operations int64
-}
-
-// ReadAccumulator reads an accumulator; the error says that its value or its members are no number.
-func ReadAccumulator(r table.Row) (a Accumulator, err error) {
+// ReadAccumulator reads an accumulator, that of one write suffix, without its parts. Its members are below 0 if sources gave up here what
+// they added under other suffixes. The error says that its value or its members are no number.
+func ReadAccumulator(r table.Row) (a tally.Amount, err error) {
 	a.Operations = CountOf(r["ops"])
+	a.Value, err = decimal.Parse(table.TextOf(r["value"]))
 	members, readable := plan.ReadMembers(attributes.FromTable(r["members"]))
 	if a.Members = members; !readable {
-		return a, errors.New("the members are no number")
+		err = errors.New("the members are no number")
 	}
-	a.Value, err = decimal.Parse(table.TextOf(r["value"]))
 	return a, err
 }

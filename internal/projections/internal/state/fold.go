@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -115,16 +114,13 @@ func ReadFolded(r table.Row) Folded {
 	if lane == baseSort {
 		lane = ""
 	}
-	f := Folded{Lane: lane, HW: table.TextOf(r["hw"])}
-	members, readable := plan.ReadMembers(attributes.FromTable(r["members"]))
-	value, err := decimal.Parse(table.TextOf(r["value"]))
+	amount, err := ReadAccumulator(r)
 	parts, whole := audit.ReadParts(attributes.ItemFromTable(r))
-	f.Amount = tally.Amount{Value: value, Members: members, Operations: CountOf(r["ops"])}
 	if len(parts) > 0 {
-		f.Amount.Parts = parts
+		amount.Parts = parts
 	}
-	f.Torn = r != nil && (err != nil || !readable || !whole || r[refusedAttribute] != nil)
-	return f
+	torn := r != nil && (err != nil || !whole || r[refusedAttribute] != nil)
+	return Folded{Lane: lane, HW: table.TextOf(r["hw"]), Amount: amount, Torn: torn}
 }
 
 // FoldedGroup is the group that a row names; "" for none.
