@@ -97,34 +97,32 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 // rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
 func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
+	notShown := func(g plan.GroupRef, err error) {
+		ru, waits := pl.Rollups.Of(g), errors.Is(err, host.ErrNotLive)
+		if !waits {
+			w.Failed(ru.First, err)
+		}
+		for _, mv := range ru.Marks {
+			if waits && !slices.Contains(w.waiting, mv) {
+				w.waiting = append(w.waiting, mv)
+			}
+			keptMarks[mv] = true
+		}
+	}
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
 		refs := groupsOf(family, pl)
 		if w.Defers {
 			left, failed := w.PutOff(ctx, refs, pl)
 			for g, err := range failed {
-				w.Failed(pl.Rollups.Of(g).First, err)
-				for _, mv := range pl.Rollups.Of(g).Marks {
-					keptMarks[mv] = true
-				}
+				notShown(g, err)
 			}
 			refs = left
 		}
 		for i, err := range family.RollUp(ctx, w.Run, refs, pl) {
-			if err == nil {
-				if pl.Rollups.Of(refs[i]).OnlyShows() {
-					w.NoteRolledUp(refs[i], w.Defers)
-				}
-				continue
-			}
-			ru, waits := pl.Rollups.Of(refs[i]), errors.Is(err, host.ErrNotLive)
-			if !waits {
-				w.Failed(ru.First, err)
-			}
-			for _, mv := range ru.Marks {
-				if waits && !slices.Contains(w.waiting, mv) {
-					w.waiting = append(w.waiting, mv)
-				}
-				keptMarks[mv] = true
+			if err != nil {
+				notShown(refs[i], err)
+			} else if pl.Rollups.Of(refs[i]).OnlyShows() {
+				w.NoteRolledUp(refs[i], w.Defers)
 			}
 		}
 	}
