@@ -38,10 +38,8 @@ func (w Run) PutTask(ctx context.Context, t state.Task) error {
 // that was written or filled since the task's position has that state, or a later one.
 func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, tell func(state.Task)) error {
 	w := Run{&host.Run{Host: h}}
-	if earlier, err := w.isEarlier(ctx, t); err != nil {
+	if ended, err := w.endEarlier(ctx, t); ended || err != nil {
 		return err
-	} else if earlier {
-		return w.endEarlier(ctx, t)
 	}
 	if isCut, err := w.cut(ctx, t); err != nil || isCut {
 		return err
@@ -63,10 +61,8 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	t, err = w.writePages(ctx, span, do, t, tell)
 	if marks(t.Parent.Binding) && (table.Refusal(err) != "" || err == nil && len(t.Cursor) == 0) {
 		// Spread leaves children if another worker has raised the mark meanwhile.
-		if earlier, err := w.isEarlier(ctx, t); err != nil {
+		if ended, err := w.endEarlier(ctx, t); ended || err != nil {
 			return err
-		} else if earlier {
-			return w.endEarlier(ctx, t)
 		}
 	}
 	if table.Refusal(err) != "" {
@@ -86,22 +82,21 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 	return w.endFanOut(ctx, t, parent)
 }
 
-// isEarlier reports whether the task is out of date: the parent's row has another version, normally that of a later fan-out. Copies that
-// find parents by a unique value have no such version.
-func (w Run) isEarlier(ctx context.Context, t state.Task) (bool, error) {
-	at, err := w.parentAt(ctx, t.Parent)
-	return at != t.At && (!t.Parent.Rule.ByUnique || marks(t.Parent.Binding)), err
-}
-
-// endEarlier ends a task of a parent for which a later fan-out has begun: that one looks at every child itself. A value that is marked
+// endEarlier ends a task that is out of date, and reports whether it is: the parent's row has another version, normally that of a later
+// fan-out, which looks at every child itself. Copies that find parents by a unique value have no such version. A value that is marked
 // again needs a task first: the worker that marked it may have crashed before it put one, and no record need come again.
-func (w Run) endEarlier(ctx context.Context, t state.Task) error {
-	if family, is := t.Parent.Family.(Marking); is {
+func (w Run) endEarlier(ctx context.Context, t state.Task) (bool, error) {
+	at, err := w.parentAt(ctx, t.Parent)
+	family, marks := t.Parent.Family.(Marking)
+	if err != nil || at == t.At || t.Parent.Rule.ByUnique && !marks {
+		return false, err
+	}
+	if marks {
 		if err := family.MarkedAgain(ctx, w, t.Parent); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return w.EndTask(ctx, t)
+	return true, w.EndTask(ctx, t)
 }
 
 // pieceSpan is how long one piece of a task goes on. Then other workers may take the task, and a process that is stopped while it
