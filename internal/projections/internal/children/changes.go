@@ -134,24 +134,17 @@ func (Following[K]) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img c
 
 // Rederive implements plan.Family: it has the item filled as a child, and its children filled anew.
 func (Following[K]) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
-	asked := Asked(pl)
-	if family, is := b.Family.(Marking); is {
+	switch family, marks := b.Family.(Marking); {
+	case marks:
 		family.RederiveParent(pl, b, it)
-		if b.Rule.Target.HasKey(it.Key) {
-			fill(asked, b, it)
-		}
-		return
-	}
-	switch parent := it.Scope == plan.Everything && b.Rule.Source.HasKey(it.Key); { // there or gone
-	case parent && b.Rule.ByUnique:
-		if it.Match.Entity == b.Rule.Source {
-			AskValue(pl, b, &it.Match, it.Image, 0)
-		}
-	case parent:
-		asked.Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)
+	case it.Scope != plan.Everything || !b.Rule.Source.HasKey(it.Key): // not looked at as a parent, or never one
+	case !b.Rule.ByUnique: // there or gone
+		Asked(pl).Refills.Put(plan.ItemRule{Binding: b, Key: it.Key}, &it.Late.Position)
+	case it.Match.Entity == b.Rule.Source:
+		AskValue(pl, b, &it.Match, it.Image, 0)
 	}
 	if b.Rule.Target.HasKey(it.Key) {
-		fill(asked, b, it)
+		fill(Asked(pl), b, it)
 	}
 }
 

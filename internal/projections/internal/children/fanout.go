@@ -24,7 +24,11 @@ type Row = table.Row
 func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	var kind K
 	w, asked := Run{r}, Asked(pl)
-	w.fanOut(ctx, &asked.FanOuts, kind)
+	for id, f := range asked.FanOuts.All() {
+		if isOf(id.Binding, kind) {
+			w.Ended(ctx, f.First, id.Binding, id.Key, w.fanOut(ctx, id, f))
+		}
+	}
 	for id, position := range asked.Refills.All() {
 		if isOf(id.Binding, kind) {
 			w.Ended(ctx, 0, id.Binding, id.Key, w.refillParent(ctx, id, *position))
@@ -33,19 +37,11 @@ func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w.fill(ctx, &asked.Fills, kind)
 }
 
-// fanOut writes changed parents to their children: the parent's position for
+// fanOut writes a changed parent to its children: the parent's position for
 // the rule is raised first, then the children are looked up. A child that
 // comes meanwhile reads the parent after putting its reference, so either it
 // sees the new parent or the lookup sees it. What lies beyond the bound becomes a task.
-func (w Run) fanOut(ctx context.Context, parents *plan.OrderedMap[plan.ItemRule, FanOut], kind any) {
-	for id, f := range parents.All() {
-		if isOf(id.Binding, kind) {
-			w.Ended(ctx, f.First, id.Binding, id.Key, w.fanOutParent(ctx, id, f))
-		}
-	}
-}
-
-func (w Run) fanOutParent(ctx context.Context, id plan.ItemRule, f *FanOut) error {
+func (w Run) fanOut(ctx context.Context, id plan.ItemRule, f *FanOut) error {
 	if family, is := id.Family.(Marking); is {
 		return family.ParentChanged(ctx, w, id, f)
 	}
