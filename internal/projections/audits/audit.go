@@ -129,7 +129,7 @@ func (a *Audit) readRegistry(ctx context.Context, tableID string, ahead bool) (m
 func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rule) error {
 	m := registry.Match(cfg.Rules, known)
 	if !cfg.Ahead && len(m.Retire) > 0 {
-		return m.Refusal(a.tables.StateTable, known)
+		return m.Refusal(a.tables.StateTable)
 	}
 	if !cfg.Ahead && len(m.Fresh) > 0 {
 		return &table.SetupError{
@@ -137,7 +137,7 @@ func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rul
 			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
-	formers, err := registry.ReadFormers(ctx, a.tables.Reader, cfg.Rules, m, known)
+	formers, err := m.ReadFormers(ctx, a.tables.Reader)
 	if err != nil {
 		return err
 	}

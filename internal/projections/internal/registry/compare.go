@@ -69,14 +69,14 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 		found.Table, found.Epoch = own.Name, own.Epoch
 	}
 	m := Match(set, known)
-	former := slices.DeleteFunc(m.formers(known), func(id string) bool { return known[id].Cleaned })
-	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, former)
+	former := slices.DeleteFunc(m.formers(), func(id string) bool { return known[id].Cleaned })
+	compiled, err := m.compile(ctx, rd, former)
 	if err != nil {
 		return nil, err
 	}
 	changed := map[string]bool{}
 	for _, r := range set.Rules {
-		c := compareRule(r, m, known)
+		c := m.compareRule(r)
 		if c.What == RuleChanged {
 			c.Former, changed[c.ID] = compiled[c.ID], true
 		}
@@ -94,21 +94,21 @@ func Compare(ctx context.Context, rd *table.Reader, set *rules.Set) (*Comparison
 	}
 	slices.SortStableFunc(gone, func(a, b RuleChange) int { return cmp.Compare(a.Name, b.Name) })
 	found.Rules = append(found.Rules, gone...)
-	return found, m.checkRows(set, known)
+	return found, m.checkRows()
 }
 
 // compareRule says what becomes of a rule of the file.
-func compareRule(r *rules.Rule, m Matched, known map[string]state.Rule) RuleChange {
+func (m Matched) compareRule(r *rules.Rule) RuleChange {
 	c := RuleChange{What: RuleUnchanged, Name: r.Name, ID: m.IDs[r], Rule: r}
 	if c.ID == "" {
 		c.What = RuleAdded
-		if i := slices.IndexFunc(m.Retire, func(id string) bool { return known[id].Name == r.Name }); i >= 0 {
+		if i := slices.IndexFunc(m.Retire, func(id string) bool { return m.known[id].Name == r.Name }); i >= 0 {
 			c.What, c.ID = RuleChanged, m.Retire[i]
 		}
-		c.Shards = known[c.ID].WriteShardsMax
+		c.Shards = m.known[c.ID].WriteShardsMax
 		return c
 	}
-	item := known[c.ID]
+	item := m.known[c.ID]
 	c.Live, c.Shards = item.State == state.Live, item.WriteShardsMax
 	if item.Name != r.Name {
 		c.What, c.FormerName = RuleRenamed, item.Name

@@ -27,10 +27,7 @@ func (reg *Registry) Recount(ctx context.Context, rules []*plan.Binding) error {
 		return fmt.Errorf("the registry of state table %s has rules epoch %d, above which there is none", reg.tables.StateTable,
 			reg.Planner.Epoch)
 	}
-	c := table.NewExpression()
-	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(next)))
-	stand := reg.RulesStand(c)
-	writes := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, stand, c)}
+	writes := []ddb.TransactWriteItem{reg.epochWrite(next)}
 	for _, b := range rules[:min(len(rules), plan.TransactActionsMax-1)] { // the others are found again
 		writes = append(writes, reg.RuleWrite(b.ID, state.GenerationAttribute, table.Number(int64(next))))
 	}

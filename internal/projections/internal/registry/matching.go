@@ -21,6 +21,8 @@ import (
 
 // Matched is how the rules of a file stand to those of the registry.
 type Matched struct {
+	set            *rules.Set
+	known          map[string]state.Rule // by id
 	IDs            map[*rules.Rule]string
 	Fresh, renamed []*rules.Rule
 	Retire         []string // ids of rules in force that are not in the file any more, sorted
@@ -28,7 +30,7 @@ type Matched struct {
 
 // Match finds each rule of the file among those in force that mean the same: by name first; any other was renamed.
 func Match(set *rules.Set, known map[string]state.Rule) Matched {
-	m := Matched{IDs: map[*rules.Rule]string{}}
+	m := Matched{set: set, known: known, IDs: map[*rules.Rule]string{}}
 	left := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool { return !known[id].InForce() })
 	for _, byName := range []bool{true, false} {
 		for _, r := range set.Rules {
@@ -51,17 +53,17 @@ func Match(set *rules.Set, known map[string]state.Rule) Matched {
 }
 
 // formers are the ids of the rules that are not in force any more, or are about to retire, sorted.
-func (m Matched) formers(known map[string]state.Rule) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(known)), func(id string) bool {
-		return known[id].InForce() && !slices.Contains(m.Retire, id)
+func (m Matched) formers() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.known)), func(id string) bool {
+		return m.known[id].InForce() && !slices.Contains(m.Retire, id)
 	})
 }
 
 // Refusal says what of the rules in force the file changes or removes.
-func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *projections.RulesChangedError {
+func (m Matched) Refusal(stateTable string) *projections.RulesChangedError {
 	refused := &projections.RulesChangedError{StateTable: stateTable}
 	for _, id := range m.Retire {
-		name := known[id].Name
+		name := m.known[id].Name
 		if slices.ContainsFunc(m.Fresh, func(r *rules.Rule) bool { return r.Name == name }) {
 			refused.Changed = append(refused.Changed, name)
 		} else {
@@ -74,9 +76,9 @@ func (m Matched) Refusal(stateTable string, known map[string]state.Rule) *projec
 }
 
 // spread are the rules with more write suffixes than ever before.
-func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*rules.Rule) {
-	for _, r := range set.Rules {
-		if item, ok := known[m.IDs[r]]; ok && r.Suffixes() > item.WriteShardsMax {
+func (m Matched) spread() (more []*rules.Rule) {
+	for _, r := range m.set.Rules {
+		if item, ok := m.known[m.IDs[r]]; ok && r.Suffixes() > item.WriteShardsMax {
 			more = append(more, r)
 		}
 	}
@@ -87,13 +89,13 @@ func (m Matched) spread(set *rules.Set, known map[string]state.Rule) (more []*ru
 const itemRowsMax = plan.TransactActionsMax - 1
 
 // checkRows refuses write suffixes by which a derived item would have too many rows. The suffixes that its rules had before count, too.
-func (m Matched) checkRows(set *rules.Set, known map[string]state.Rule) error {
+func (m Matched) checkRows() error {
 	rows, raised, lowered := map[string]int{}, map[string][]string{}, map[string][]string{} // by entity
-	for _, r := range set.Rules {
+	for _, r := range m.set.Rules {
 		if !r.Derives() {
 			continue
 		}
-		entity, before := r.Target.Name, known[m.IDs[r]].WriteShardsMax
+		entity, before := r.Target.Name, m.known[m.IDs[r]].WriteShardsMax
 		rows[entity] += max(r.Suffixes(), before)
 		switch {
 		case r.Suffixes() > max(before, 1):
@@ -153,15 +155,15 @@ func textName(text string) string {
 }
 
 // ReadFormers compiles the registered rules that are not in force any more, or are about to retire.
-func ReadFormers(ctx context.Context, rd *table.Reader, set *rules.Set, m Matched, known map[string]state.Rule) ([]*plan.Binding, error) {
-	ids := m.formers(known)
-	compiled, err := compileRegistered(ctx, rd, set.Kinds(), known, ids)
+func (m Matched) ReadFormers(ctx context.Context, rd *table.Reader) ([]*plan.Binding, error) {
+	ids := m.formers()
+	compiled, err := m.compile(ctx, rd, ids)
 	if err != nil {
 		return nil, err
 	}
 	var formers []*plan.Binding
 	for _, id := range ids {
-		r, item := compiled[id], known[id]
+		r, item := compiled[id], m.known[id]
 		if r == nil && item.Cleaned {
 			continue // a later version may not know all that an earlier one did
 		}
@@ -182,12 +184,11 @@ func ReadFormers(ctx context.Context, rd *table.Reader, set *rules.Set, m Matche
 	return formers, nil
 }
 
-// compileRegistered compiles registered rules from their files. One whose file is missing or unreadable is missing.
-func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind, known map[string]state.Rule,
-	ids []string) (map[string]*rules.Rule, error) {
+// compile compiles registered rules from their files. One whose file is missing or unreadable is missing.
+func (m Matched) compile(ctx context.Context, rd *table.Reader, ids []string) (map[string]*rules.Rule, error) {
 	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = state.FileKey(known[id].File)
+		keys[i] = state.FileKey(m.known[id].File)
 	}
 	rows, err := rd.ReadState(ctx, "reading former rule files", keys)
 	if err != nil {
@@ -195,7 +196,7 @@ func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind
 	}
 	sets := map[table.Key]*rules.Set{}
 	for key, r := range rows {
-		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), kinds)
+		set, err := rules.LoadFormer("former rules", []byte(state.FileText(r)), m.set.Kinds())
 		if err != nil {
 			continue
 		}
@@ -209,8 +210,8 @@ func compileRegistered(ctx context.Context, rd *table.Reader, kinds []rules.Kind
 	}
 	compiled := map[string]*rules.Rule{}
 	for _, id := range ids {
-		if set := sets[state.FileKey(known[id].File)]; set != nil {
-			compiled[id] = ruleOf(set, known[id])
+		if set := sets[state.FileKey(m.known[id].File)]; set != nil {
+			compiled[id] = ruleOf(set, m.known[id])
 		}
 	}
 	return compiled, nil

@@ -18,24 +18,24 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 	m := Match(opts.Rules, known)
 	agreed := opts.AgreedEpoch == AnyEpoch || opts.AgreedEpoch == reg.Planner.Epoch
 	if len(m.Retire) > 0 && (opts.Attach || !agreed) {
-		return table.Lost, m.Refusal(reg.tables.StateTable, known)
+		return table.Lost, m.Refusal(reg.tables.StateTable)
 	}
-	spread := m.spread(opts.Rules, known)
+	spread := m.spread()
 	switch {
 	case opts.Attach && len(m.Fresh) > 0:
 		return table.Lost, reg.notInForce("rule " + m.Fresh[0].Name + " is")
 	case opts.Attach && len(spread) > 0:
 		return table.Lost, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
-	formers, err := ReadFormers(ctx, reg.tables.Reader, opts.Rules, m, known)
+	formers, err := m.ReadFormers(ctx, reg.tables.Reader)
 	if err != nil {
 		return table.Lost, err
 	}
 	if len(m.Fresh)+len(spread)+len(m.Retire) > 0 {
-		if err := m.checkRows(opts.Rules, known); err != nil {
+		if err := m.checkRows(); err != nil {
 			return table.Lost, err
 		}
-		return reg.registerRules(ctx, opts.Rules, m, spread, known, formers)
+		return reg.registerRules(ctx, m, spread, formers)
 	}
 	if !opts.Attach {
 		if err := reg.renameRules(ctx, m); err != nil {
@@ -89,14 +89,11 @@ func (reg *Registry) notInForce(what string) *table.SetupError {
 
 // registerRules retires rules, adds others and write suffixes, as many as one transaction holds, under a new epoch: a worker that does not
 // know it must not go on. If another process registers at the same time, nothing is written.
-func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matched, spread []*rules.Rule, known map[string]state.Rule,
-	formers []*plan.Binding) (table.Round, error) {
-	c := table.NewExpression()
-	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch+1)))
-	unchanged := reg.RulesStand(c)
-	items := []ddb.TransactWriteItem{reg.tables.UpdatePart(state.TableKey(), raise, unchanged, c)}
+func (reg *Registry) registerRules(ctx context.Context, m Matched, spread []*rules.Rule, formers []*plan.Binding) (table.Round, error) {
+	items := []ddb.TransactWriteItem{reg.epochWrite(reg.Planner.Epoch + 1)}
 	if len(m.Fresh) > 0 {
-		items = append(items, reg.tables.PutPart(state.FileRow(textName(set.Text()), set.Text()), "", table.NewExpression()))
+		text := m.set.Text()
+		items = append(items, reg.tables.PutPart(state.FileRow(textName(text), text), "", table.NewExpression()))
 	}
 	for _, id := range m.Retire {
 		items = append(items, reg.RuleWrite(id, "state", table.Text(state.Retiring)))
@@ -104,7 +101,7 @@ func (reg *Registry) registerRules(ctx context.Context, set *rules.Set, m Matche
 	for _, r := range spread {
 		items = append(items, reg.RuleWrite(m.IDs[r], "writeShardsMax", table.Number(int64(r.Suffixes()))))
 	}
-	items = append(items, reg.freshWrites(set, m, known, formers)...)
+	items = append(items, reg.freshWrites(m, formers)...)
 	err := reg.tables.Transact(ctx, "registering new rules", []string{""}, items[:min(len(items), plan.TransactActionsMax)])
 	if table.LostRace(err) {
 		return table.Lost, nil
@@ -117,18 +114,25 @@ func (reg *Registry) RulesStand(c *table.Expression) string {
 	return c.Format("%n = %v AND %n = %v", "epoch", table.Number(int64(reg.Planner.Epoch)), "incarnation", table.Text(reg.Planner.Incarnation))
 }
 
+// epochWrite begins a newer epoch, if the rules stand.
+func (reg *Registry) epochWrite(epoch int) ddb.TransactWriteItem {
+	c := table.NewExpression()
+	raise := c.Format("SET %n = %v", "epoch", table.Number(int64(epoch)))
+	return reg.tables.UpdatePart(state.TableKey(), raise, reg.RulesStand(c), c)
+}
+
 // freshWrites are the rows of new rules.
-func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]state.Rule, formers []*plan.Binding) []ddb.TransactWriteItem {
+func (reg *Registry) freshWrites(m Matched, formers []*plan.Binding) []ddb.TransactWriteItem {
 	taken, located := map[string]bool{}, map[string]bool{}
-	for id := range known {
+	for id := range m.known {
 		taken[id] = true
 	}
 	for _, b := range formers {
 		located[b.Locator] = true
 	}
 	locators, made := map[string]string{}, map[string]bool{} // of entities that are found by rules in force, or by new ones before
-	for _, r := range set.Rules {
-		if item, ok := known[m.IDs[r]]; ok && r.ByUnique {
+	for _, r := range m.set.Rules {
+		if item, ok := m.known[m.IDs[r]]; ok && r.ByUnique {
 			entity := r.Pointed().Name
 			locators[entity] = cmp.Or(item.Locator, entity)
 			made[entity] = made[entity] || item.Located || item.State == state.Live
@@ -138,7 +142,7 @@ func (reg *Registry) freshWrites(set *rules.Set, m Matched, known map[string]sta
 	for _, r := range m.Fresh {
 		row := state.Rule{
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
-			File: textName(set.Text()), WriteShardsMax: r.Suffixes(),
+			File: textName(m.set.Text()), WriteShardsMax: r.Suffixes(),
 		}
 		if r.Folds() {
 			row.Generation = row.Epoch
