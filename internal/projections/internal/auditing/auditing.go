@@ -156,12 +156,6 @@ func (t *Table) checkEpoch(ctx context.Context) error {
 	if t.Incarnation == "" {
 		return nil
 	}
-	own, err := registry.ReadTable(ctx, t.Tables.Reader)
-	if err != nil {
-		return err
-	}
-	if !own.Is(t.Incarnation, t.Epoch) {
-		return registry.ErrEpochMoved
-	}
-	return nil
+	_, err := registry.CheckEpoch(ctx, t.Tables.Reader, t.Planner)
+	return err
 }

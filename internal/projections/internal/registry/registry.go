@@ -116,6 +116,19 @@ func CheckOwner(ts *table.Tables, own *state.Table, tableID string) error {
 	}
 }
 
+// ErrUnregistered is wrapped by what Unregistered returns.
+var ErrUnregistered = errors.New("nothing is registered")
+
+// Unregistered says that there is no state table, by the error that tells, or that it is empty.
+func Unregistered(stateTable string, missing error) error {
+	problem := fmt.Sprintf("state table %s is empty", stateTable)
+	if missing != nil {
+		problem = fmt.Sprintf("there is no state table %s", stateTable)
+	}
+	return &table.SetupError{Problem: problem, Err: errors.Join(ErrUnregistered, missing),
+		Remedy: "nothing has run on this table yet; start `dynamill run`, or check --table, --state-table and --region"}
+}
+
 // createRegistry writes a new registry, unless another process is faster. It refuses a table without one that has items in it.
 func (reg *Registry) createRegistry(ctx context.Context, opts Options, tableID string) error {
 	if opts.Attach {
@@ -199,7 +212,7 @@ var errWentLive = errors.New("rules went live meanwhile")
 // check makes sure that the rules stand as this engine took them to: records are not done under rules that are not all there are
 // (ErrEpochMoved), nor without the roll-ups of rules that went live or the taking back of those that retired meanwhile (errWentLive).
 func (reg *Registry) check(ctx context.Context) error {
-	own, err := reg.readOwn(ctx)
+	own, err := CheckEpoch(ctx, reg.tables.Reader, reg.Planner)
 	if err != nil || own.Live == reg.lives.Load() {
 		return err
 	}
@@ -211,7 +224,7 @@ func (reg *Registry) check(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if own.Live < reg.lives.Load() { // it came late
-		if own, err = reg.readOwn(ctx); err != nil {
+		if own, err = CheckEpoch(ctx, reg.tables.Reader, reg.Planner); err != nil {
 			return err
 		}
 	}
@@ -243,13 +256,13 @@ func (reg *Registry) check(ctx context.Context) error {
 	return errWentLive
 }
 
-// readOwn reads the registry's row of the table; ErrEpochMoved if it is of newer rules, or of another state table.
-func (reg *Registry) readOwn(ctx context.Context) (*state.Table, error) {
-	own, err := ReadTable(ctx, reg.tables.Reader)
+// CheckEpoch reads the registry's row of the table; ErrEpochMoved if it is of newer rules than a planner's, or of another state table.
+func CheckEpoch(ctx context.Context, rd *table.Reader, p *plan.Planner) (*state.Table, error) {
+	own, err := ReadTable(ctx, rd)
 	if err != nil {
 		return nil, err
 	}
-	if !own.Is(reg.Planner.Incarnation, reg.Planner.Epoch) {
+	if !own.Is(p.Incarnation, p.Epoch) {
 		return nil, ErrEpochMoved
 	}
 	return own, nil
