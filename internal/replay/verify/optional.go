@@ -2,11 +2,11 @@ package verify
 
 import (
 	"context"
-	"errors"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // removedSideBySide is how many items are taken away at the same time.
@@ -26,11 +26,10 @@ func (v *run) judgeOptional(ctx context.Context, found []drift.Reading) error {
 		}
 		all.Go(func() error {
 			done, err := v.Remover.Mend(removing, r)
-			stop := stopper(nil)
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.As(err, &stop) && stop.StopReading():
+			case streamapi.StopsReading(err):
 				return err
 			case err != nil:
 				whys[i] = err.Error()

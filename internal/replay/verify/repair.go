@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 const (
@@ -116,7 +117,7 @@ func (f *repair) rederive(ctx context.Context, readings []drift.Reading) error {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if stop := stopper(nil); errors.As(err, &stop) && stop.StopReading() {
+				if streamapi.StopsReading(err) { // newer rules are in force
 					return err
 				}
 				f.Logger.WarnContext(ctx, whyNotRederived, "kind", r.Suspect.Kind, "item", r.Suspect.Item.String(), "error", err)
@@ -126,9 +127,6 @@ func (f *repair) rederive(ctx context.Context, readings []drift.Reading) error {
 	}
 	return nil
 }
-
-// stopper is an error after which trying again, or elsewhere, is of no use: newer rules are in force.
-type stopper interface{ StopReading() bool }
 
 func (f *repair) rederiveItems(ctx context.Context, readings ...drift.Reading) error {
 	var keys []change.Key
