@@ -4,7 +4,6 @@ package drift
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/dynamill/dynamill/change"
 )
@@ -138,14 +137,11 @@ type Amount struct {
 	Value       string // as an Auditor adds it up
 }
 
-// Token is what a suspect and a record have in common.
-func Token(parts ...string) string { return strings.Join(parts, "\x00") }
-
-// KeyToken is the token of all that happens to an item.
-func KeyToken(key change.Key) string { return Token("key", key.String()) }
+// KeyToken is the token of all that happens to an item: what a suspect and a record have in common.
+func KeyToken(key change.Key) string { return "key\x00" + key.String() }
 
 // GroupID names the aggregate that a suspect is about.
-func (s Suspect) GroupID() string { return Token(s.Rule, s.Group) }
+func (s Suspect) GroupID() string { return s.Rule + "\x00" + s.Group }
 
 // ID names the aggregate of an amount, as GroupID does.
-func (a Amount) ID() string { return Token(a.Rule, a.Group) }
+func (a Amount) ID() string { return a.Rule + "\x00" + a.Group }

@@ -62,7 +62,7 @@ func TestASampleIsOfItsSizeAndTheSameForItsSeed(t *testing.T) {
 	v.Sample, v.SampleSeed, again.Sample, again.SampleSeed, other.Sample, other.SampleSeed = 0.1, 5, 0.1, 5, 0.1, 6
 	n, different := 0, 0
 	for i := range 20_000 {
-		about := drift.Token("6member-count", time.Duration(i).String())
+		about := "6member-count\x00" + time.Duration(i).String()
 		if v.sampled(about) {
 			n++
 		}
