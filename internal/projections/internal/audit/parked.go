@@ -30,10 +30,7 @@ type ParkedRow struct {
 // ReadParked reads a row that sets an (item, rule) aside. It reports false for a
 // stream record that could not be read, and for a cut key without its whole id.
 func ReadParked(row change.Item) (ParkedRow, bool) {
-	name := row["sk"].Text()
-	if cutForm.MatchString(name) {
-		name = row["id"].Text()
-	}
+	name := parkedID(row)
 	id, item, ok := strings.Cut(name, "/")
 	_, raw := row["raw"]
 	p := ParkedRow{ID: id, Item: item}
@@ -41,6 +38,14 @@ func ReadParked(row change.Item) (ParkedRow, bool) {
 		p.Code = row["code"].Text()
 	}
 	return p, ok && !raw
+}
+
+// parkedID is the id of a row among the parked records. Its key tells it more surely than its attribute, unless the key was cut.
+func parkedID(row change.Item) string {
+	if sort := row["sk"].Text(); sort != "" && !cutForm.MatchString(sort) {
+		return sort
+	}
+	return row["id"].Text()
 }
 
 // inForce reports whether a rule in force, or a locator of one, is judged under an id.
@@ -109,11 +114,7 @@ func CrowdedID(ruleID, group string) string {
 
 // ReadCrowded reads the row of an aggregate that has too many values. It reports false for any other row.
 func ReadCrowded(row change.Item) (ruleID, group string, ok bool) {
-	name := row["sk"].Text()
-	if cutForm.MatchString(name) {
-		name = row["id"].Text()
-	}
-	rest, ok := strings.CutPrefix(name, crowdedPrefix)
+	rest, ok := strings.CutPrefix(parkedID(row), crowdedPrefix)
 	ruleID, text, cut := strings.Cut(rest, "/")
 	return ruleID, change.ParseKey(text).Partition, ok && cut
 }
@@ -154,11 +155,7 @@ func (t ContestedTarget) Code() string {
 
 // ReadContested reads the row of a contested target. It reports false for any other row.
 func ReadContested(row change.Item) (ContestedTarget, bool) {
-	name := row["id"].Text()
-	if sort := row["sk"].Text(); sort != "" && !cutForm.MatchString(sort) { // the key tells more surely
-		name = sort
-	}
-	rest, ok := strings.CutPrefix(name, contestedPrefix)
+	rest, ok := strings.CutPrefix(parkedID(row), contestedPrefix)
 	id, text, cut := strings.Cut(rest, "/")
 	if !ok || !cut {
 		return ContestedTarget{}, false
