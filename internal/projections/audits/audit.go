@@ -259,11 +259,8 @@ func (a *Audit) addPointed(p audit.Pointed) {
 	}
 	t := a.seen.targets[p.Rule]
 	if t == nil {
-		r := a.planner.ByID(p.Rule).Rule
-		t = &seenTargets{projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name, All: true}, map[string]int64{}}
-		if r.ByUnique {
-			t.Unique = r.Pointed().Unique
-		}
+		t = &seenTargets{sightings.TargetsOf(a.planner.ByID(p.Rule).Rule), map[string]int64{}}
+		t.All = true
 		a.seen.targets[p.Rule] = t
 	}
 	if p.Exists {
@@ -292,11 +289,10 @@ func (a *Audit) LookForTargets(ctx context.Context) ([]projections.MissingTarget
 			continue
 		}
 		m := t.MissingTargets
-		m.Examples = slices.Sorted(maps.Keys(t.held))
-		m.Examples = m.Examples[:min(sightings.ExamplesMax, len(m.Examples))]
-		for i := 0; i < len(m.Examples) && m.OtherCase == nil && !b.Rule.ByUnique; i++ {
+		m.Examples = sightings.Examples(t.held)
+		if !b.Rule.ByUnique {
 			var err error
-			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, m.Examples[i]); err != nil {
+			if m.OtherCase, err = sightings.FindOtherCase(ctx, a.tables.Reader, a.planner, b, m.Examples); err != nil {
 				return nil, err
 			}
 		}

@@ -39,13 +39,8 @@ func (o *Observer) lookForTargetsOf(ctx context.Context, m *Missing, sample *tar
 		return err
 	}
 	m.applyLook(asked, there, sample)
-	var otherCase *projections.OtherCase
 	known, _ := m.report()
-	for _, target := range known.Examples {
-		if otherCase == nil && err == nil {
-			otherCase, err = FindOtherCase(ctx, o.tables.Reader, o.planner, m.Rule, target)
-		}
-	}
+	otherCase, err := FindOtherCase(ctx, o.tables.Reader, o.planner, m.Rule, known.Examples)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.otherCase = otherCase
@@ -129,23 +124,28 @@ func Existing(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Bi
 	return there, err
 }
 
-// FindOtherCase finds a target that exists and differs from a missing one in letter case alone.
-func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing string) (*projections.OtherCase,
+// FindOtherCase finds a target that exists and differs from one of those that are missing in letter case alone.
+func FindOtherCase(ctx context.Context, rd *table.Reader, p *plan.Planner, b *plan.Binding, missing []string) (*projections.OtherCase,
 	error) {
-	var others []string
-	if b.Rule.ByUnique {
-		others = []string{strings.ToLower(missing), strings.ToUpper(missing)}
-	} else {
-		for _, key := range b.Rule.Pointed().OtherCases(change.ParseKey(missing)) {
-			others = append(others, key.String())
+	for _, target := range missing {
+		var others []string
+		if b.Rule.ByUnique {
+			others = []string{strings.ToLower(target), strings.ToUpper(target)}
+		} else {
+			for _, key := range b.Rule.Pointed().OtherCases(change.ParseKey(target)) {
+				others = append(others, key.String())
+			}
+		}
+		others = slices.DeleteFunc(others, func(other string) bool { return other == target })
+		there, err := Existing(ctx, rd, p, b, others)
+		for _, other := range others {
+			if there[other] {
+				return &projections.OtherCase{Missing: target, Exists: other}, err
+			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	others = slices.DeleteFunc(others, func(other string) bool { return other == missing })
-	there, err := Existing(ctx, rd, p, b, others)
-	for _, other := range others {
-		if there[other] {
-			return &projections.OtherCase{Missing: missing, Exists: other}, err
-		}
-	}
-	return nil, err
+	return nil, nil
 }

@@ -2,12 +2,14 @@ package sightings
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/projections"
 )
 
@@ -15,8 +17,8 @@ import (
 // remembers such targets from its own writes and from passes over the table. It sends no request for this beside the stream.
 
 const (
-	// ExamplesMax is how many missing targets are named.
-	ExamplesMax = 3
+	// examplesMax is how many missing targets are named.
+	examplesMax = 3
 	// allMissingMin is how many targets a process that saw records alone must have missed, and found
 	// none, before it says that a rule finds none.
 	allMissingMin = 3
@@ -144,24 +146,30 @@ func (m *Missing) adjust(target string, change func(*TargetSources)) {
 func (m *Missing) report() (projections.MissingTargets, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.Rule.Rule
-	entity := r.Pointed()
-	t := projections.MissingTargets{
-		Rule: r.Name, Entity: entity.Name, Targets: int64(len(m.held)) + m.moreOf, Sources: m.moreFrom, About: m.sampled || m.beyond > 0,
-		OtherCase: m.otherCase,
-	}
-	if r.ByUnique {
-		t.Unique = entity.Unique
-	}
-	for target, p := range m.held {
+	t := TargetsOf(m.Rule.Rule)
+	t.Targets, t.Sources, t.About, t.OtherCase = int64(len(m.held))+m.moreOf, m.moreFrom, m.sampled || m.beyond > 0, m.otherCase
+	for _, p := range m.held {
 		t.Sources += p.All()
 		t.About = t.About || len(p.known) > 0 && p.counted > 0 // a source may be among both
-		t.Examples = append(t.Examples, target)
 	}
-	slices.Sort(t.Examples)
-	t.Examples = t.Examples[:min(ExamplesMax, len(t.Examples))]
+	t.Examples = Examples(m.held)
 	t.All = !m.Found.Load() && (m.looked || t.Targets >= allMissingMin)
 	return t, t.Targets > 0
+}
+
+// TargetsOf names the targets of a rule, of which none is counted yet.
+func TargetsOf(r *rules.Rule) projections.MissingTargets {
+	t := projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name}
+	if r.ByUnique {
+		t.Unique = r.Pointed().Unique
+	}
+	return t
+}
+
+// Examples are those of the targets held that are named.
+func Examples[V any](held map[string]V) []string {
+	all := slices.Sorted(maps.Keys(held))
+	return all[:min(examplesMax, len(all))]
 }
 
 // SortMissing sorts by the names of rules.
