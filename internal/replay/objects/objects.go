@@ -33,6 +33,14 @@ type Object struct {
 	Size int64 // bytes
 }
 
+// Within is the prefix of the names of what lies in a folder; "" is a bucket's root.
+func Within(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	return strings.TrimSuffix(folder, "/") + "/"
+}
+
 // Folder gives the files of this machine. Their names are absolute paths.
 type Folder struct{}
 

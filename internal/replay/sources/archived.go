@@ -23,10 +23,7 @@ func OpenArchive(ctx context.Context, config FilesConfig) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := strings.TrimSuffix(name, "/") + "/"
-	if name == "" {
-		folder = ""
-	}
+	folder := objects.Within(name)
 	f := &Files{text: "archive " + in.Place(name) + " of " + config.Table}
 	err = in.List(ctx, folder, func(object objects.Object) error {
 		piece := strings.TrimPrefix(object.Name, folder)

@@ -21,11 +21,11 @@ func (e *Export) locate(ctx context.Context) error {
 	for i := range e.Files {
 		missing[e.Files[i].Name] = &e.Files[i]
 	}
-	for _, folder := range []string{within(e.folder) + dataFolder, within(folderOf(e.folder)) + dataFolder} {
+	for _, folder := range []string{objects.Within(e.folder) + dataFolder, objects.Within(folderOf(e.folder)) + dataFolder} {
 		if len(missing) == 0 {
 			return nil
 		}
-		err := e.objects.List(ctx, within(folder), func(object objects.Object) error {
+		err := e.objects.List(ctx, objects.Within(folder), func(object objects.Object) error {
 			name := path.Base(object.Name)
 			file := missing[name]
 			if file == nil || folderOf(object.Name) != folder {
@@ -44,7 +44,7 @@ func (e *Export) locate(ctx context.Context) error {
 	}
 	for _, file := range e.Files {
 		if missing[file.Name] != nil {
-			e.wrong.add(e.objects.Place(within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
+			e.wrong.add(e.objects.Place(objects.Within(e.folder)+dataFolder+"/"+file.Name), "it is missing")
 		}
 	}
 	return nil

@@ -121,7 +121,7 @@ func find(ctx context.Context, in objects.Objects, name string) (string, error) 
 	if path.Base(name) == summaryName {
 		return folderOf(name), nil
 	}
-	content, err := in.Open(ctx, within(name)+summaryName)
+	content, err := in.Open(ctx, objects.Within(name)+summaryName)
 	if err == nil {
 		return name, content.Close()
 	}
@@ -130,7 +130,7 @@ func find(ctx context.Context, in objects.Objects, name string) (string, error) 
 	}
 	var folders []string
 	listed := 0
-	err = in.List(ctx, within(name), func(object objects.Object) error {
+	err = in.List(ctx, objects.Within(name), func(object objects.Object) error {
 		if listed++; listed > listedMax {
 			return fmt.Errorf("%s holds more than %d objects: give the export's own folder", in.Place(name), listedMax)
 		}
@@ -162,14 +162,6 @@ func folderOf(name string) string {
 		return "/"
 	}
 	return name[:max(at, 0)]
-}
-
-// within is the prefix of what lies in a folder.
-func within(folder string) string {
-	if folder == "" {
-		return ""
-	}
-	return strings.TrimSuffix(folder, "/") + "/"
 }
 
 // manifest reads a manifest and checks it against its checksum file; nil if either is wrong.
@@ -204,7 +196,7 @@ func (e *Export) manifest(ctx context.Context, name string) []byte {
 var errMissing = errors.New("it is missing")
 
 func (e *Export) small(ctx context.Context, name string) (text []byte, err error) {
-	content, err := e.objects.Open(ctx, within(e.folder)+name)
+	content, err := e.objects.Open(ctx, objects.Within(e.folder)+name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errMissing
 	}
