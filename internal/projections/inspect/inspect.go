@@ -108,7 +108,7 @@ func Read(ctx context.Context, client Client, stateTable string) (*Inspection, e
 	if found.Tasks, err = Tasks(ctx, rd.rows, rd.planner); err != nil {
 		return nil, err
 	}
-	if found.Parked, err = NewParkedReader(rd.rows, rd.planner).ParkedCodes(ctx); err != nil {
+	if found.Parked, err = rd.ParkedCodes(ctx); err != nil {
 		return nil, err
 	}
 	if found.Budgets, err = rd.readBudgets(ctx); err != nil {
@@ -123,7 +123,7 @@ func Read(ctx context.Context, client Client, stateTable string) (*Inspection, e
 
 // begin reads the registry, and returns a reader of the state table and what is found so far.
 func begin(ctx context.Context, client Client, stateTable string) (*reader, *Inspection, error) {
-	rd := &reader{table.NewReader(client, stateTable), &plan.Planner{}}
+	rd := &reader{NewParkedReader(table.NewReader(client, stateTable), &plan.Planner{})}
 	own, known, err := registry.Read(ctx, rd.rows)
 	if errors.As(err, new(*ddb.ResourceNotFoundException)) || err == nil && own == nil {
 		err = registry.Unregistered(stateTable, err)
@@ -140,10 +140,7 @@ func begin(ctx context.Context, client Client, stateTable string) (*reader, *Ins
 }
 
 // reader reads a state table without rules: it knows them by what is registered.
-type reader struct {
-	rows    *table.Reader
-	planner *plan.Planner
-}
+type reader struct{ ParkedReader }
 
 // listRules lists the registered rules by id, and binds names to ids: all that tasks and parked records ask of a rule.
 func (rd *reader) listRules(known map[string]state.Rule) []Rule {

@@ -201,5 +201,5 @@ func OpenParked(ctx context.Context, client Client, stateTable string) (parked P
 	if err != nil {
 		return ParkedReader{}, "", err
 	}
-	return NewParkedReader(rd.rows, rd.planner), found.Table, nil
+	return rd.ParkedReader, found.Table, nil
 }
