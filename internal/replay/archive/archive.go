@@ -24,10 +24,10 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// The bounds of a file, where Config does not say otherwise.
+// The bounds of a file.
 const (
-	FileBytesMaxDefault = 256 << 20
-	FilePeriodDefault   = time.Hour
+	fileBytesMaxDefault = 256 << 20
+	filePeriod          = time.Hour
 )
 
 // Config says what is archived and where.
@@ -36,8 +36,7 @@ type Config struct {
 	StreamARN             string // arn:...:table/NAME/stream/LABEL
 	PartitionKey, SortKey string // the table's key attributes; SortKey is "" without one
 	Gzip                  bool
-	FileBytesMax          int64         // of a file's text; 0: FileBytesMaxDefault
-	FilePeriod            time.Duration // that a file is for; 0: FilePeriodDefault
+	FileBytesMax          int64 // of a file's text; 0: 256 MB
 }
 
 // Writer writes the archive of one process. It is safe for concurrent use.
@@ -74,8 +73,7 @@ func Open(config Config) (*Writer, error) {
 	if table == "" {
 		return nil, fmt.Errorf("%q is no stream's ARN", config.StreamARN)
 	}
-	config.FileBytesMax = cmp.Or(max(config.FileBytesMax, 0), FileBytesMaxDefault)
-	config.FilePeriod = cmp.Or(max(config.FilePeriod, 0), FilePeriodDefault)
+	config.FileBytesMax = cmp.Or(max(config.FileBytesMax, 0), fileBytesMaxDefault)
 	if err := os.MkdirAll(config.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the archive's folder: %w", err)
 	}
@@ -157,7 +155,7 @@ func (w *Writer) write(text []byte) error {
 
 // current returns the file to write to. The caller holds disk.
 func (w *Writer) current() (f *file, err error) {
-	if f = w.file; f != nil && f.bytes < w.config.FileBytesMax && time.Since(f.opened) < w.config.FilePeriod {
+	if f = w.file; f != nil && f.bytes < w.config.FileBytesMax && time.Since(f.opened) < filePeriod {
 		return f, nil
 	}
 	if err = w.finish(); err == nil {

@@ -173,7 +173,7 @@ func TestEveryCutOfAPackedFileCanBeRead(t *testing.T) {
 func TestArchiveFilesAreChangedBySizeAndTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		writer := newArchive(t, archive.Config{Dir: dir, FileBytesMax: 2_000, FilePeriod: time.Hour})
+		writer := newArchive(t, archive.Config{Dir: dir, FileBytesMax: 2_000})
 		records, want := streamRecords(t, 0, 40)
 		for i := range 20 { // about 400 bytes each
 			write(t, writer, records[i:i+1])
