@@ -24,7 +24,7 @@ var ErrNotRenewed = fmt.Errorf("%w, or may soon, because this lease could not be
 // whole term from there, each on its own monotonic clock.
 type Held struct {
 	store Store
-	term  time.Duration // 0: the lease does not end by itself
+	term  time.Duration
 
 	writing chan struct{} // holds one token while a write is on its way
 	row     Lease         // as the last write left it; of the goroutine that has the token
@@ -35,7 +35,7 @@ type Held struct {
 	renewed  time.Time // when the last write that succeeded began
 	lost     bool
 	cause    error       // what the row said when it was lost
-	expiry   *time.Timer // ends the window; nil without a term
+	expiry   *time.Timer // ends the window
 	onLost   func()      // ends the work that is done under the lease
 
 	describe func(*Lease) // adds what is known of the shard now
@@ -48,9 +48,7 @@ func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
 		writing:  make(chan struct{}, 1),
 		describe: func(*Lease) {}, onLost: func() {},
 	}
-	if term > 0 {
-		h.expiry = time.AfterFunc(h.window()-time.Since(claimed), h.lose)
-	}
+	h.expiry = time.AfterFunc(h.window()-time.Since(claimed), h.lose)
 	return h
 }
 
@@ -72,7 +70,7 @@ func (h *Held) Arm(onLost func(), describe func(*Lease)) {
 func (h *Held) Valid() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.lost && (h.term == 0 || time.Since(h.renewed) < h.window())
+	return !h.lost && time.Since(h.renewed) < h.window()
 }
 
 // lose ends whatever is done under the lease. What the row says is no longer
@@ -93,9 +91,7 @@ func (h *Held) Leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = true
-	if h.expiry != nil {
-		h.expiry.Stop()
-	}
+	h.expiry.Stop()
 }
 
 // Lease returns the row as it is known.
@@ -126,9 +122,6 @@ func (h *Held) Cause() error {
 func (h *Held) Until(ctx context.Context) (context.Context, context.CancelFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.term == 0 {
-		return context.WithCancel(ctx)
-	}
 	return context.WithDeadlineCause(ctx, h.renewed.Add(h.window()), ErrNotRenewed)
 }
 
@@ -211,11 +204,9 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 	began := time.Now()
 	inTime, cancel := h.Until(ctx)
 	defer cancel()
-	if h.term > 0 {
-		// A little sooner: else chance says whether the renewal that is due then still finds this one under way.
-		inTime, cancel = context.WithTimeout(inTime, h.term/RenewalsPerTerm-h.term/50)
-		defer cancel()
-	}
+	// A little sooner: else chance says whether the renewal that is due then still finds this one under way.
+	inTime, cancel = context.WithTimeout(inTime, h.term/RenewalsPerTerm-h.term/50)
+	defer cancel()
 	row, err := do(inTime)
 	if errors.Is(err, ErrLost) {
 		h.mu.Lock()
@@ -229,7 +220,7 @@ func (h *Held) send(ctx context.Context, do func(context.Context) (Lease, error)
 	h.row = row
 	h.mu.Lock()
 	h.known, h.renewed = row, began
-	if h.expiry != nil && !h.lost {
+	if !h.lost {
 		h.expiry.Reset(h.window() - time.Since(began))
 	}
 	h.mu.Unlock()

@@ -52,8 +52,8 @@ type Lease struct {
 // Worker names the process that claims leases.
 type Worker struct {
 	Name string
-	Run  string        // differs between processes of the same name
-	Term time.Duration // 0: its leases do not end by themselves
+	Run  string // differs between processes of the same name
+	Term time.Duration
 }
 
 // CallsMax is how many calls one worker makes at the same time: to the lease table, or to a
