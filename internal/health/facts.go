@@ -49,7 +49,6 @@ type Owner struct {
 // Shard is one shard of the stream that is not finished.
 type Shard struct {
 	ID      string
-	Owner   string    // "" if no lease row names one
 	Records int       // behind the checkpoint
 	AtLeast bool      // there may be more
 	Oldest  time.Time // creation of the oldest record behind the checkpoint; zero if there is none

@@ -15,7 +15,7 @@ func followed() Facts {
 		StateTable: Existence{Name: "app-dynamill", There: true, Created: now.Add(-time.Hour)},
 		LeaseTable: Existence{Name: "app-leases", There: true},
 		Stream:     Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
-		Shards:   []Shard{{ID: "s1", Owner: "w1", Records: 1, Oldest: now.Add(-2 * time.Second), Done: now.Add(-3 * time.Second)}},
+		Shards:   []Shard{{ID: "s1", Records: 1, Oldest: now.Add(-2 * time.Second), Done: now.Add(-3 * time.Second)}},
 		Remedies: Remedies{Run: "RUN", RunBeside: "BESIDE", EnableStream: "ENABLE", Replay: "REPLAY", StartOver: "OVER", Skipped: "ROW"},
 	}
 }

@@ -20,7 +20,6 @@ type Claim struct {
 	Shard      string
 	Parent     string // "" if the shard has none, or its row is gone
 	Orphan     bool   // the stream had dropped the parent when the shard was first listed
-	Label      string // of the stream
 	Checkpoint string // sequence number of the last record done; "" if none is
 	// Trimmed returns the sequence number up to which the stream has dropped records behind the checkpoint; "" if it holds all of them.
 	// Without a checkpoint, that may have been before the shard was first listed.
@@ -70,7 +69,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := Claim{Shard: claimed.Shard, Parent: parent.Shard, Orphan: claimed.Orphan, Label: s.cfg.Decoder.Label}
+	c := Claim{Shard: claimed.Shard, Parent: parent.Shard, Orphan: claimed.Orphan}
 	if claimed.Checkpoint != leases.TrimHorizon {
 		c.Checkpoint = claimed.Checkpoint
 	}

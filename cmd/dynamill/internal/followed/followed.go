@@ -145,7 +145,7 @@ func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, row
 	}
 	for _, s := range log.Shards {
 		one := health.Shard{
-			ID: s.Shard, Owner: byID[s.Shard].Owner, Done: byID[s.Shard].Newest,
+			ID: s.Shard, Done: byID[s.Shard].Newest,
 			Records: s.Records, AtLeast: s.AtLeast, Oldest: s.Oldest, Lost: s.Lost != nil,
 		}
 		if s.Err != nil {
