@@ -167,7 +167,7 @@ func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
 // dropped is the padded position up to which the stream has dropped records of a shard that the count is to read; "" if it holds them all.
 func (c *count) dropped(ctx context.Context, s *shard) (string, error) {
 	upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
-		return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, streamapi.Place{After: lanes.Unpad(s.start), Whole: true})
+		return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, lanes.Unpad(s.start))
 	})
 	return lanes.Pad(upTo), gone(s.info.ID, err)
 }

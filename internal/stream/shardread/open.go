@@ -74,7 +74,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 		c.Checkpoint = claimed.Checkpoint
 	}
 	c.Trimmed = func(ctx context.Context) (string, error) {
-		upTo, err := streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, streamapi.Place{After: c.Checkpoint, Whole: true})
+		upTo, err := streamapi.Dropped(ctx, s.cfg.Streams, s.cfg.StreamARN, s.Info, c.Checkpoint)
 		if err != nil {
 			err = fmt.Errorf("%w: %w", errSilent, err)
 		}

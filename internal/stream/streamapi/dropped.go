@@ -13,15 +13,13 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Dropped returns the sequence number up to which the stream has dropped records of a shard behind a place; "" if it holds all of them.
-// If the shard is at its end and holds nothing any more, or is gone, that is the highest number there can be. If it is open and holds
-// nothing, the stream does not tell: then it is that of the place. DynamoDB closes a shard long before its first record is dropped.
-func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (upTo string, err error) {
-	if from.After == "" && !from.Whole {
-		return "", nil
-	}
+// Dropped returns the sequence number up to which the stream has dropped records of a shard behind another number, or behind its
+// beginning if that is ""; "" if it holds all of them. If the shard is at its end and holds nothing any more, or is gone, that is the
+// highest number there can be. If it is open and holds nothing, the stream does not tell: then it is the number that was given.
+// DynamoDB closes a shard long before its first record is dropped.
+func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, after string) (upTo string, err error) {
 	for expired := true; expired && ctx.Err() == nil; expired = is[*streams.ExpiredIteratorException](err) { // of a process that slept
-		upTo, err = dropped(ctx, calls, streamARN, shard, from)
+		upTo, err = dropped(ctx, calls, streamARN, shard, after)
 	}
 	if err != nil && Classify(err) == VerdictGone {
 		return Highest, nil
@@ -29,15 +27,15 @@ func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, 
 	return upTo, err
 }
 
-func dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, from Place) (upTo string, err error) {
-	iterator, err := OpenShard(ctx, calls, streamARN, shard, from)
+func dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, after string) (upTo string, err error) {
+	iterator, err := OpenShard(ctx, calls, streamARN, shard, Place{After: after, Whole: true})
 	if err == nil {
 		_, err = calls.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(1)})
 	}
 	if err == nil || !is[*streams.TrimmedDataAccessException](err) {
 		return "", err
 	}
-	upTo = from.After
+	upTo = after
 	err = Tail{Streams: calls, StreamARN: streamARN, Shard: shard, EmptyPolls: oldestPolls}.Read(ctx, Place{},
 		func(page []streams.Record, last bool) error {
 			switch {
