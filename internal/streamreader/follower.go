@@ -90,21 +90,11 @@ func newFollower(r *Reader, drain bool) *follower {
 	f.fleet = fleet.New(fleet.Config{Store: r.cfg.Checkpoints, StreamARN: r.cfg.StreamARN, Worker: r.cfg.worker(), Drains: drain,
 		Logger: r.cfg.Logger})
 	f.shards = shardread.Config{
-		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Process: r.cfg.Processor.Process, Logger: r.cfg.Logger,
+		Streams: r.cfg.Streams, StreamARN: r.cfg.StreamARN, WorkerID: r.cfg.WorkerID, Processor: r.cfg.Processor, Logger: r.cfg.Logger,
 		BatchMax: r.cfg.BatchMax, PollInterval: r.cfg.PollInterval, CheckpointInterval: r.cfg.CheckpointInterval, StopTimeout: r.cfg.StopTimeout,
-		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain,
+		LeaseTerm: r.cfg.LeaseTerm, DrainPolls: r.cfg.DrainPolls, Drains: drain, Open: r.cfg.OpenShard, Row: r.cfg.Checkpoints.Get,
 		Turns: make(chan struct{}, r.cfg.Concurrency), Buffer: shardread.NewBuffer(r.cfg.BufferMax), Applies: &f.applies, OnIdle: f.wake,
 		OnDone: func(records int) { r.records.Add(int64(records)) },
-	}
-	if open := r.cfg.OpenShard; open != nil {
-		f.shards.Row = r.cfg.Checkpoints.Get
-		f.shards.Open = func(ctx context.Context, c Claim) (shardread.Process, error) {
-			p, err := open(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			return p.Process, nil
-		}
 	}
 	return f
 }

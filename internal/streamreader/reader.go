@@ -12,21 +12,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardread"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Processor applies records. records[:done] are durable when it returns; an error says why the rest is not. Calls for
-// different shards run at the same time. The context lasts until StopTimeout after a stop.
-type Processor interface {
-	Process(ctx context.Context, records []change.Record) (done int, err error)
-}
-
-// Claim is a shard that a worker has claimed, and has read no record of yet.
-type Claim = shardread.Claim
+type (
+	// Processor applies records.
+	Processor = shardread.Processor
+	// Claim is a shard that a worker has claimed, and has read no record of yet.
+	Claim = shardread.Claim
+)
 
 // Config says what to read and how. The zero value of each field below
 // Processor stands for its default.

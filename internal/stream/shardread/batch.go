@@ -102,7 +102,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 		return outcomeFatal, leases.ErrNotRenewed
 	}
 	batch := s.hand[:min(len(s.hand), s.batchMax)]
-	done, err := s.process(work, batch)
+	done, err := s.processor.Process(work, batch)
 	s.cfg.Applies.Add(1) // also where it failed: it may have written
 	<-s.cfg.Turns
 	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {

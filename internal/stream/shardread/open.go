@@ -12,8 +12,11 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Process applies records, as streamreader.Processor says.
-type Process func(ctx context.Context, records []change.Record) (done int, err error)
+// Processor applies records. records[:done] are durable when it returns; an error says why the rest is not. Calls for
+// different shards run at the same time. The context lasts until StopTimeout after a stop.
+type Processor interface {
+	Process(ctx context.Context, records []change.Record) (done int, err error)
+}
 
 // Claim is a shard that a worker has claimed, and has read no record of yet.
 type Claim struct {
@@ -32,7 +35,7 @@ var errLeaseChanged = fmt.Errorf("%w: its row, or the row of its parent, was cha
 // errSilent says that the stream does not tell what it has dropped of a shard. Another worker may be able to ask it.
 var errSilent = errors.New("asking the stream")
 
-// open asks for the process of this shard, and then looks at the leases once more: whatever was noted of the shard's checkpoint holds
+// open asks for the processor of this shard, and then looks at the leases once more: whatever was noted of the shard's checkpoint holds
 // only if no person or program has changed them meanwhile. A worker that the stream does not answer for too long gives the shard up.
 func (s *Reader) open(ctx context.Context) error {
 	if s.cfg.Open == nil {
@@ -80,7 +83,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 		}
 		return upTo, err
 	}
-	process, err := s.cfg.Open(ctx, c)
+	processor, err := s.cfg.Open(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (s *Reader) openOnce(ctx context.Context) error {
 	if !same || parent.Shard != "" && !parent.Finished() {
 		return errLeaseChanged
 	}
-	s.process = process
+	s.processor = processor
 	return nil
 }
 

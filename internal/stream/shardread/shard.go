@@ -3,6 +3,7 @@
 package shardread
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type Reader struct {
 	random  *rand.Rand         // the shard's own numbers: the same names draw the same ones
 	failing *streamapi.Backoff // between tries, until something is done
 
-	process     Process
+	processor   Processor
 	Held        *leases.Held
 	Release     context.CancelFunc // ends the context of Run: the batch in hand is finished, and the lease released
 	front       frontier
@@ -78,7 +79,7 @@ const (
 // New makes the reader of a shard whose lease this worker holds.
 func New(cfg *Config, info streamapi.Shard, held *leases.Held) *Reader {
 	return &Reader{
-		cfg: cfg, Info: info, Held: held, process: cfg.Process, ahead: newAhead(cfg, info),
+		cfg: cfg, Info: info, Held: held, processor: cfg.Processor, ahead: newAhead(cfg, info),
 		random:   rand.New(rand.NewPCG(streamapi.NameHash(cfg.WorkerID), streamapi.NameHash(info.ID))),
 		progress: Progress{At: time.Now(), recordsAt: time.Now()},
 	}
@@ -289,10 +290,7 @@ func (s *Reader) nothingMissed() bool {
 }
 
 func (s *Reader) trimmed(err error) error {
-	checkpoint := leases.TrimHorizon
-	if s.front.reached.Sequence != "" {
-		checkpoint = s.front.reached.Sequence
-	}
+	checkpoint := cmp.Or(s.front.reached.Sequence, leases.TrimHorizon)
 	return &streamapi.TrimmedError{StreamARN: s.cfg.StreamARN, Shard: s.Info.ID, Checkpoint: checkpoint, Err: err}
 }
 

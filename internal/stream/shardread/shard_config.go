@@ -16,11 +16,11 @@ type Config struct {
 	StreamARN string
 	WorkerID  string
 	Decoder   streamapi.Decoder
-	Process   Process
-	// Open returns what applies the records of a shard, before the first of them; nil: Process does, for all shards. It is called
+	Processor Processor
+	// Open returns what applies the records of a shard, before the first of them; nil: Processor does, for all shards. It is called
 	// again, with pauses, unless the error is a Stopper. Row reads a row of the lease table, consistently; the zero Lease if there is
 	// none.
-	Open func(ctx context.Context, c Claim) (Process, error)
+	Open func(ctx context.Context, c Claim) (Processor, error)
 	Row  func(ctx context.Context, shard string) (leases.Lease, error)
 
 	Logger *slog.Logger
