@@ -29,9 +29,6 @@ const (
 // capture for DynamoDB Streams").
 const retention = 24 * time.Hour
 
-// timeForm is how times are printed: in UTC, by the second.
-const timeForm = "2006-01-02T15:04:05Z"
-
 // Health is a state, and what is known about it.
 type Health struct {
 	State  State
@@ -250,10 +247,10 @@ func (f Facts) judgeNothing(h *Health) {
 	case w.Records == 0:
 		parts = append(parts, "no record waits")
 	default:
-		parts = append(parts, fmt.Sprintf("%s, the oldest since %s (%s ago)", w.countText(), w.Oldest.UTC().Format(timeForm), short(h.Lag)))
+		parts = append(parts, fmt.Sprintf("%s, the oldest since %s (%s ago)", w.countText(), w.Oldest.UTC().Format(time.RFC3339), short(h.Lag)))
 	}
 	if done := f.newestDone(); !done.IsZero() {
-		parts = append(parts, "the newest record applied is of "+done.UTC().Format(timeForm))
+		parts = append(parts, "the newest record applied is of "+done.UTC().Format(time.RFC3339))
 	}
 	for _, o := range f.Owners {
 		parts = append(parts, fmt.Sprintf("%s has not renewed its lease for more than its term of %s", o.Name, o.Term))
@@ -327,7 +324,7 @@ func (w Waiting) lagText(lag time.Duration) string {
 	case w.Records == 0:
 		return "lag 0s, no record waits"
 	}
-	return fmt.Sprintf("lag %s, %s, the oldest since %s", short(lag), w.countText(), w.Oldest.UTC().Format(timeForm))
+	return fmt.Sprintf("lag %s, %s, the oldest since %s", short(lag), w.countText(), w.Oldest.UTC().Format(time.RFC3339))
 }
 
 func (w Waiting) countText() string {
