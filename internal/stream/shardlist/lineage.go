@@ -17,8 +17,7 @@ const MissingLists = 3
 // Plan says what follows from a list of shards and the leases.
 type Plan struct {
 	Create  []leases.Lease    // rows for shards that have none, or an unadopted one, parents first
-	Read    []streamapi.Shard // to be read now, if no worker does already
-	waiting []string          // shards whose parent is not finished
+	Read    []streamapi.Shard // to be read now, if no worker does already; the others wait for their parent
 	Done    []leases.Lease    // rows that serve no worker any more, unless the list was incomplete
 	Missing []leases.Lease    // unfinished, yet the stream does not list them: lost, unless the list was incomplete
 }
@@ -28,39 +27,29 @@ type Plan struct {
 func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]leases.Lease, followed bool) Plan {
 	var plan Plan
 	byID := ByID(listed)
-	lost := map[string]bool{}
 	for _, s := range InOrder(byID) {
 		lease, known := rows[s.ID]
-		if known && lease.Finished() {
+		if lease.Finished() {
 			continue
 		}
 		begun := known && lease.Checkpoint != leases.TrimHorizon
 		_, parentListed := byID[s.Parent]
-		parentLease, parentKnown := rows[s.Parent]
-		alone := !parentListed && !parentKnown
+		parent, parentKnown := rows[s.Parent]
+		alone := !parentListed && !parentKnown // also if it has no parent
 		if !known || lease.Unadopted {
 			lease = rowOf(streamARN, s)
 			lease.Orphan = s.Parent != "" && alone
 			// The parent of an unknown parent's child was read: a generation between came and went unread. No row
 			// is made of the child, so that this stays to be seen after a restart too.
 			if followed && lease.Orphan && !begun {
-				lost[s.Parent] = true
-				plan.waiting = append(plan.waiting, s.ID)
+				plan.Missing = append(plan.Missing, leases.Lease{Shard: s.Parent, Stream: streamARN, Checkpoint: leases.TrimHorizon})
 				continue
 			}
 			plan.Create = append(plan.Create, lease)
 		}
-		switch {
-		case s.Parent == "",
-			parentKnown && parentLease.Finished(),
-			alone:
+		if alone || parent.Finished() {
 			plan.Read = append(plan.Read, s)
-		default:
-			plan.waiting = append(plan.waiting, s.ID)
 		}
-	}
-	for id := range lost {
-		plan.Missing = append(plan.Missing, leases.Lease{Shard: id, Stream: streamARN, Checkpoint: leases.TrimHorizon})
 	}
 	for id, lease := range rows {
 		if _, ok := byID[id]; !ok && !lease.Finished() {
@@ -69,6 +58,7 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 	}
 	plan.Done = outlived(byID, rows)
 	slices.SortFunc(plan.Missing, leases.CompareShards)
+	plan.Missing = slices.CompactFunc(plan.Missing, func(a, b leases.Lease) bool { return a.Shard == b.Shard }) // of two children
 	return plan
 }
 

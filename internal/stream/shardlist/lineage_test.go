@@ -48,9 +48,14 @@ func TestPlanLineage(t *testing.T) {
 				rows[id] = leases.Lease{Shard: id, Checkpoint: checkpoint}
 			}
 			plan := PlanLineage("arn", listed, rows, HasProgress(rows))
-			var read, created, missing []string
+			var read, waiting, created, missing []string
 			for _, s := range plan.Read {
 				read = append(read, s.ID)
+			}
+			for _, s := range InOrder(ByID(listed)) {
+				if !slices.Contains(read, s.ID) && !rows[s.ID].Finished() {
+					waiting = append(waiting, s.ID)
+				}
 			}
 			for _, l := range plan.Create {
 				created = append(created, l.Shard)
@@ -60,7 +65,7 @@ func TestPlanLineage(t *testing.T) {
 			}
 			for what, pair := range map[string][2]string{
 				"read":    {strings.Join(read, " "), test.read},
-				"waiting": {strings.Join(plan.waiting, " "), test.waiting},
+				"waiting": {strings.Join(waiting, " "), test.waiting},
 				"rows":    {strings.Join(created, " "), test.createdRows},
 				"missing": {strings.Join(missing, " "), test.missing},
 			} {
