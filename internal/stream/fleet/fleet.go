@@ -187,26 +187,24 @@ func (m *Member) input() leases.Input {
 // OthersIdle reports whether other workers' shards were empty for several polls since any worker was last seen to apply
 // records. Only a worker that drains knows, by rows read after it had applied what it has now.
 func (m *Member) OthersIdle(done int64, polls int) bool {
-	if m.drain == nil || m.drain.done != done {
-		return false
-	}
-	held := m.holding()
-	for id, row := range m.Shards {
-		if held[id] == nil && !row.Finished() && !m.drain.others.empty(row, polls) {
-			return false
-		}
-	}
-	return true
+	return m.drain != nil && m.drain.done == done &&
+		m.allOthers(func(row leases.Lease) bool { return m.drain.others.empty(row, polls) })
 }
 
 // OthersCaughtUp reports whether the shards that other workers read were empty
 // for several polls since this worker saw them first, or were read past a moment.
 func (m *Member) OthersCaughtUp(polls int, moment time.Time) bool {
+	return m.Plan.Vacant == 0 &&
+		m.allOthers(func(row leases.Lease) bool { return m.polls.empty(row, polls) || row.Newest.After(moment) })
+}
+
+// allOthers reports whether a condition holds of each row whose shard is not finished and that this worker does not hold.
+func (m *Member) allOthers(condition func(leases.Lease) bool) bool {
 	held := m.holding()
 	for id, row := range m.Shards {
-		if held[id] == nil && !row.Finished() && !m.polls.empty(row, polls) && !row.Newest.After(moment) {
+		if held[id] == nil && !row.Finished() && !condition(row) {
 			return false
 		}
 	}
-	return m.Plan.Vacant == 0
+	return true
 }
