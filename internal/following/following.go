@@ -31,12 +31,6 @@ const (
 // Tables are dynamill's own tables beside a table.
 type Tables struct{ State, Lease string }
 
-// Client is what Tables needs of DynamoDB.
-type Client interface {
-	inspect.Client
-	leases.Client
-}
-
 // Lost says which of dynamill's own tables was deleted.
 type Lost uint8
 
@@ -71,7 +65,7 @@ func (t Traces) Lost(streamARN string) Lost {
 
 // Traces reads the leases before the state: a process makes its state table first, so a process
 // that starts meanwhile does not look like a loss.
-func (t Tables) Traces(ctx context.Context, client Client) (Traces, error) {
+func (t Tables) Traces(ctx context.Context, client projections.Client) (Traces, error) {
 	var found Traces
 	rows, _, err := leases.NewTable(client, t.Lease).Read(ctx)
 	if err != nil {
@@ -160,7 +154,7 @@ const setupTimeout = time.Minute
 
 // Describe returns the description of a place's table, which must be there. A table that is
 // missing is a *projections.SetupError.
-func Describe(ctx context.Context, client Client, p awserror.Place) (*types.TableDescription, error) {
+func Describe(ctx context.Context, client projections.Client, p awserror.Place) (*types.TableDescription, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.Table})
