@@ -69,14 +69,12 @@ func (f *follower) ended(ctx context.Context, err error) error {
 // stateAfter names the state that an error leaves, if it has a name. The table tells whether something that is gone was
 // deleted, disabled or replaced.
 func (f *follower) stateAfter(ctx context.Context, err error) string {
-	var dropped *streams.TrimmedDataAccessException
-	var trimmed *streamreader.TrimmedError
-	var refusal smithy.APIError
-	lost := errors.As(err, &trimmed)
+	lost := errors.As(err, new(*streamreader.TrimmedError))
 	gone := errors.Is(err, streamreader.ErrStreamEnded) || errors.Is(err, streamreader.ErrStreamNotFound)
-	missing := errors.As(err, &refusal) && slices.Contains(awserror.MissingCodes, refusal.ErrorCode())
+	refusal, refused := errors.AsType[smithy.APIError](err)
+	missing := refused && slices.Contains(awserror.MissingCodes, refusal.ErrorCode())
 	switch {
-	case errors.As(err, &dropped) && lost:
+	case lost && errors.As(err, new(*streams.TrimmedDataAccessException)):
 		return recordsLost
 	case lost:
 		return cmp.Or(f.look(ctx), recordsLost)
@@ -97,8 +95,7 @@ func (f *follower) look(ctx context.Context) string {
 	described := map[string]*types.TableDescription{}
 	for _, table := range []string{f.Table, f.StateTable} {
 		out, err := f.Tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		var missing *types.ResourceNotFoundException
-		if errors.As(err, &missing) || err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusDeleting {
+		if errors.As(err, new(*types.ResourceNotFoundException)) || err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusDeleting {
 			return tableDeleted
 		}
 		if err != nil || out.Table == nil {
