@@ -64,16 +64,9 @@ func EvictOwners(ctx context.Context, store Store, streamARN string) ([]Lease, e
 	group.SetLimit(CallsMax)
 	for i := range rows {
 		group.Go(func() error {
-			for !rows[i].Finished() {
-				row, err := store.Evict(ctx, rows[i])
-				if row.Shard != "" {
-					rows[i] = row
-				}
-				if errors.Is(err, ErrLost) && row.Shard == "" {
-					rows[i] = Lease{} // deleted meanwhile
-					return nil
-				}
-				if !errors.Is(err, ErrLost) {
+			for rows[i].Shard != "" && !rows[i].Finished() { // it has no shard if it was deleted meanwhile
+				var err error
+				if rows[i], err = store.Evict(ctx, rows[i]); !errors.Is(err, ErrLost) {
 					return err
 				}
 			}
