@@ -3,6 +3,6 @@
 // fails `go test` with the rule and its reason, before habit makes it the new shape.
 //
 // It reads files with go/parser, most of them only up to their imports, and so sees
-// files of every platform. It imports the standard library only and is imported by
-// nothing. Its tests ask projections for the words of the kinds of rules.
+// files of every platform. All of it is tests: they import the standard library and, for the words of the kinds of
+// rules, projections.
 package architecture
