@@ -8,7 +8,6 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
-	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -58,22 +57,13 @@ func (p *Plan) addOrphans(ctx context.Context, w *session.Session, found *projec
 
 // countOrphans counts by rule.
 func countOrphans(ctx context.Context, w *session.Session, names []string) (map[string]int64, error) {
-	cfg := w.AuditConfig(names)
-	cfg.Ahead = true
-	audit, err := audits.Open(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
 	numbers := map[string]int64{}
-	_, err = verify.Run(ctx, verify.Config{
-		Auditor: audit, Ahead: true, Logger: w.Logger,
-		Items: &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: orphanSegments},
-		Found: func(r verify.Result) error {
-			if r.Status == verify.Listed {
-				numbers[r.Rule]++
-			}
-			return nil
-		},
+	items := &tablescan.Table{Client: w.Env.Tables, TableName: w.Table, Segments: orphanSegments}
+	_, err := judgeAhead(ctx, w.AuditConfig(names), w.Logger, items, func(r verify.Result) error {
+		if r.Status == verify.Listed {
+			numbers[r.Rule]++
+		}
+		return nil
 	})
 	return numbers, err
 }

@@ -42,26 +42,28 @@ func (s *seedSample) Each(ctx context.Context, f func(change.Item) error) (err e
 
 // estimateSeed judges a sample of the table as a dry run of replay judges all of it.
 func estimateSeed(ctx context.Context, cfg audits.Config, logger *slog.Logger, c environment.Counts) (e *seedEstimate) {
-	defer func() {
-		if e != nil {
-			e.Counted = cfg.Rules.Folded()
-		}
-	}()
-	cfg.Ahead = true
 	sample := &seedSample{client: cfg.Client, table: cfg.Table}
+	var writes int64
+	summary, err := judgeAhead(ctx, cfg, logger, sample, func(verify.Result) error { writes++; return nil })
+	if err != nil {
+		e = projectSeed(c, 0, false, 0, 0, err)
+	} else {
+		e = projectSeed(c, int64(sample.taken.items), sample.taken.whole, writes, summary.WriteUnits, nil)
+	}
+	e.Counted = cfg.Rules.Folded()
+	return e
+}
+
+// judgeAhead judges items as if the rules were in force already, and writes nothing.
+func judgeAhead(ctx context.Context, cfg audits.Config, logger *slog.Logger, items verify.Table, found func(verify.Result) error) (
+	*verify.Summary, error,
+) {
+	cfg.Ahead = true
 	audit, err := audits.Open(ctx, cfg)
 	if err != nil {
-		return projectSeed(c, 0, false, 0, 0, err)
+		return nil, err
 	}
-	var writes int64
-	summary, err := verify.Run(ctx, verify.Config{
-		Auditor: audit, Items: sample, Ahead: true, Logger: logger,
-		Found: func(verify.Result) error { writes++; return nil },
-	})
-	if err != nil {
-		return projectSeed(c, 0, false, 0, 0, err)
-	}
-	return projectSeed(c, int64(sample.taken.items), sample.taken.whole, writes, summary.WriteUnits, nil)
+	return verify.Run(ctx, verify.Config{Auditor: audit, Items: items, Ahead: true, Logger: logger, Found: found})
 }
 
 // projectSeed projects what a sample needs to all items that DynamoDB counted.
