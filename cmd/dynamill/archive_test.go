@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/explain"
 	"github.com/dynamill/dynamill/internal/replay/archive"
 	"github.com/dynamill/dynamill/internal/replay/sources"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // archivedRecords reads an archive's plain files as `dynamill explain` reads records, but
@@ -39,7 +40,7 @@ func archivedRecords(t *testing.T, dir string) []change.Record {
 		lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			read, err := explain.Decode(lines.Bytes(), explain.Table{Partition: "pk", Sort: "sk"})
+			read, err := explain.Decode(lines.Bytes(), rules.Table{PartitionKey: "pk", SortKey: "sk"})
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}

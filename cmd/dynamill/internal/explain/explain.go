@@ -1,5 +1,5 @@
 // Package explain says what the stream records of a file would cause, without a request, and what both tables hold of one
-// item. It imports session, projections, change, internal/dynamojson, and internal/replay for how a key is written.
+// item. It imports session, rules, projections, change, internal/dynamojson, and internal/replay for how a key is written.
 package explain
 
 import (
@@ -45,7 +45,7 @@ func Run(out *output.Output, s *settings.Settings, file string) error {
 	if len(src) > recordFileMax {
 		return ending.Invalid("%s is larger than %d MB: give fewer records", file, recordFileMax>>20)
 	}
-	records, err := Decode(src, Table{Partition: set.Table.PartitionKey, Sort: set.Table.SortKey})
+	records, err := Decode(src, set.Table)
 	if err != nil {
 		return ending.Invalid("%s: %w", file, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamojson"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // recordsMax is the most records that one file may hold (the most that Lambda delivers at once).
@@ -31,12 +32,9 @@ type record struct {
 // labelUnknown stands for the stream label where a record does not name its stream.
 const labelUnknown = "unknown"
 
-// Table names the key attributes of the table that the records are from; Sort is "" if it has no sort key.
-type Table struct{ Partition, Sort string }
-
 // Decode reads all records in src, in their order: a Lambda event, the answer of GetRecords (as the aws command prints
-// it), a list of records or a single one. An error names the record and the place in it.
-func Decode(src []byte, table Table) ([]change.Record, error) {
+// it), a list of records or a single one. All are of this table. An error names the record and the place in it.
+func Decode(src []byte, table rules.Table) ([]change.Record, error) {
 	raws, err := split(src)
 	if err != nil {
 		return nil, err
@@ -89,7 +87,7 @@ func split(src []byte) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-func decodeRecord(raw json.RawMessage, table Table) (out change.Record, err error) {
+func decodeRecord(raw json.RawMessage, table rules.Table) (out change.Record, err error) {
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return out, shapeError(err)
@@ -98,7 +96,7 @@ func decodeRecord(raw json.RawMessage, table Table) (out change.Record, err erro
 		return out, errors.New(`no field "dynamodb": want a stream record {"eventName": ..., "dynamodb": {"Keys": ..., "NewImage": ...}}`)
 	}
 	var wrongKey, wrongNew, wrongOld error
-	out.Key, wrongKey = table.decodeKey(r.DynamoDB.Keys)
+	out.Key, wrongKey = decodeKey(r.DynamoDB.Keys, table)
 	out.New, wrongNew = decodeImage("NewImage", r.DynamoDB.NewImage)
 	out.Old, wrongOld = decodeImage("OldImage", r.DynamoDB.OldImage)
 	if err := cmp.Or(wrongKey, wrongNew, wrongOld); err != nil {
@@ -181,24 +179,24 @@ func place(src []byte, offset int64) string {
 	return fmt.Sprintf("%d:%d", line, max(column-1, 1))
 }
 
-func (t Table) decodeKey(keys map[string]json.RawMessage) (key change.Key, err error) {
+func decodeKey(keys map[string]json.RawMessage, table rules.Table) (key change.Key, err error) {
 	want := 1
-	if t.Sort != "" {
+	if table.SortKey != "" {
 		want = 2
 	}
 	if len(keys) != want {
-		return key, fmt.Errorf("dynamodb.Keys holds %d attributes, but the rule file's table has %s", len(keys), t.describe())
+		return key, fmt.Errorf("dynamodb.Keys holds %d attributes, but the rule file's table has %s", len(keys), keyNames(table))
 	}
-	if key.Partition, err = t.keyText(keys, t.Partition); err == nil && t.Sort != "" {
-		key.Sort, err = t.keyText(keys, t.Sort)
+	if key.Partition, err = keyText(keys, table.PartitionKey, table); err == nil && want == 2 {
+		key.Sort, err = keyText(keys, table.SortKey, table)
 	}
 	return key, err
 }
 
-func (t Table) keyText(keys map[string]json.RawMessage, name string) (string, error) {
+func keyText(keys map[string]json.RawMessage, name string, table rules.Table) (string, error) {
 	raw, ok := keys[name]
 	if !ok {
-		return "", fmt.Errorf("dynamodb.Keys has no %q, but the rule file's table has %s", name, t.describe())
+		return "", fmt.Errorf("dynamodb.Keys has no %q, but the rule file's table has %s", name, keyNames(table))
 	}
 	path := "dynamodb.Keys." + name
 	value, err := dynamojson.Decode(path, raw)
@@ -214,11 +212,11 @@ func (t Table) keyText(keys map[string]json.RawMessage, name string) (string, er
 	return value.Text(), nil
 }
 
-func (t Table) describe() string {
-	if t.Sort == "" {
-		return fmt.Sprintf("the key %q", t.Partition)
+func keyNames(table rules.Table) string {
+	if table.SortKey == "" {
+		return fmt.Sprintf("the key %q", table.PartitionKey)
 	}
-	return fmt.Sprintf("the keys %q and %q", t.Partition, t.Sort)
+	return fmt.Sprintf("the keys %q and %q", table.PartitionKey, table.SortKey)
 }
 
 // decodeImage returns a nil Image for an image that is not there.

@@ -8,9 +8,10 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/dynamojson"
+	"github.com/dynamill/dynamill/internal/rules"
 )
 
-var blog = Table{Partition: "pk", Sort: "sk"}
+var blog = rules.Table{PartitionKey: "pk", SortKey: "sk"}
 
 const insertRecord = `{"eventName":"INSERT","eventSourceARN":"arn:aws:dynamodb:eu-west-1:1:table/t/stream/2026-01-01T00:00:00.000",
  "dynamodb":{"Keys":{"pk":{"S":"USER#u1"},"sk":{"S":"PROFILE"}},"NewImage":{"pk":{"S":"USER#u1"},"name":{"S":"Ada"}},"SequenceNumber":"12"}}`
@@ -137,11 +138,11 @@ func TestBadFilesAreRefusedWithThePlace(t *testing.T) {
 }
 
 func TestATableWithoutASortKeyHasOneKeyAttribute(t *testing.T) {
-	records, err := Decode([]byte(`{"dynamodb":{"Keys":{"id":{"S":"p"}},"NewImage":{"id":{"S":"p"}}}}`), Table{Partition: "id"})
+	records, err := Decode([]byte(`{"dynamodb":{"Keys":{"id":{"S":"p"}},"NewImage":{"id":{"S":"p"}}}}`), rules.Table{PartitionKey: "id"})
 	if err != nil || records[0].Key != (change.Key{Partition: "p"}) {
 		t.Errorf("got %v, %v", records, err)
 	}
-	if _, err := Decode([]byte(insertRecord), Table{Partition: "pk"}); err == nil {
+	if _, err := Decode([]byte(insertRecord), rules.Table{PartitionKey: "pk"}); err == nil {
 		t.Error("a record with a sort key was taken for one of a table without")
 	}
 }
