@@ -2,13 +2,18 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 )
 
-func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
+func (a *app) replayCommand() *cobra.Command {
+	var o replaying.Options
+	command := newCommand("replay", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return replaying.Run(cmd.Context(), &a.out, &a.settings, o)
+	})
+	command.PreRunE = func(*cobra.Command, []string) error { return o.Check(&a.settings, a.typed) }
+	flags := command.Flags()
 	flags.StringVar(&o.From, "from", replaying.FromScan,
 		"the `source`: scan, export://PATH, s3://BUCKET/PREFIX (an export), archive://PATH,\nkeys://FILE, keys:- (standard input) or parked")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "replay only the items of this rule, by `name`; may be repeated (default: all)")
@@ -22,14 +27,5 @@ func addReplayFlags(flags *pflag.FlagSet, o *replaying.Options) {
 	flags.BoolVar(&o.DryRun, "dry-run", false, "write nothing: say what would be changed, by rule, and what that would cost")
 	flags.BoolVar(&o.Restart, "restart", false, "begin anew, and forget what an unfinished replay has done")
 	flags.BoolVar(&o.Yes, "yes", false, "carry out changed and removed rules without asking")
-}
-
-func (a *app) replayCommand() *cobra.Command {
-	var options replaying.Options
-	command := newCommand("replay", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
-		return replaying.Run(cmd.Context(), &a.out, &a.settings, options)
-	})
-	command.PreRunE = func(*cobra.Command, []string) error { return options.Check(&a.settings, a.typed) }
-	addReplayFlags(command.Flags(), &options)
 	return command
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
@@ -10,7 +9,13 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
 
-func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
+func (a *app) runCommand() *cobra.Command {
+	var o follow.Options
+	command := newCommand("run", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return follow.Run(cmd.Context(), &a.out, &a.settings, o)
+	})
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return o.Check(cmd.Flags().Changed("drain-timeout")) }
+	flags := command.Flags()
 	flags.BoolVar(&o.Drain, "drain", false, "end once new rules are seeded and every change up to then is applied")
 	flags.BoolVar(&o.BesideFunction, "beside-function", false,
 		"apply records only to rules that count by stream position: a Lambda function keeps the others")
@@ -30,14 +35,5 @@ func addRunFlags(flags *pflag.FlagSet, o *follow.Options) {
 		"after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
 	flags.StringVar(&o.Archive, "archive", "", "keep every record in files in this `folder`, for replays (default: none is kept)")
 	flags.BoolVar(&o.ArchiveGzip, "archive-gzip", false, "with --archive: pack the files")
-}
-
-func (a *app) runCommand() *cobra.Command {
-	var options follow.Options
-	command := newCommand("run", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
-		return follow.Run(cmd.Context(), &a.out, &a.settings, options)
-	})
-	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return options.Check(cmd.Flags().Changed("drain-timeout")) }
-	addRunFlags(command.Flags(), &options)
 	return command
 }

@@ -5,18 +5,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/status"
 )
-
-func addStatusFlags(flags *pflag.FlagSet, o *status.Options) {
-	flags.DurationVar(&o.Watch, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+status.WatchDefault.String())
-	flags.Lookup("watch").NoOptDefVal = status.WatchDefault.String()
-	flags.BoolVar(&o.Check, "check", false, "print the first line only, and end with exit code 1 unless the table is followed")
-	flags.DurationVar(&o.LagMax, "ready-lag", status.ReadyLagDefault, "a lag beyond this `duration` is not healthy (0: lag does not count)")
-}
 
 // noInterval refuses any argument, and says how an interval is given: pflag takes none behind a space.
 func noInterval(_ *cobra.Command, args []string) error {
@@ -31,11 +23,15 @@ func noInterval(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	var options status.Options
+	var o status.Options
 	command := newCommand("status", noInterval, func(cmd *cobra.Command, _ []string) error {
-		return status.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), options)
+		return status.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), o)
 	})
-	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return options.Refuse(cmd.Flags().Changed("watch")) }
-	addStatusFlags(command.Flags(), &options)
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return o.Refuse(cmd.Flags().Changed("watch")) }
+	flags := command.Flags()
+	flags.DurationVar(&o.Watch, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+status.WatchDefault.String())
+	flags.Lookup("watch").NoOptDefVal = status.WatchDefault.String()
+	flags.BoolVar(&o.Check, "check", false, "print the first line only, and end with exit code 1 unless the table is followed")
+	flags.DurationVar(&o.LagMax, "ready-lag", status.ReadyLagDefault, "a lag beyond this `duration` is not healthy (0: lag does not count)")
 	return command
 }

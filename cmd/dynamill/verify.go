@@ -2,13 +2,20 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/commandline"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/verifying"
 )
 
-func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
+func (a *app) verifyCommand() *cobra.Command {
+	var o verifying.Options
+	command := newCommand("verify", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
+		return verifying.Run(cmd.Context(), &a.out, &a.settings, o)
+	})
+	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		return o.Check(cmd.Flags().Changed("sample-seed"), a.typed)
+	}
+	flags := command.Flags()
 	flags.BoolVar(&o.Repair, "repair", false, "mend what is found, beside live traffic")
 	flags.BoolVar(&o.Orphans, "delete-orphans", false,
 		"delete the items that are listed as orphans: their parents are gone, and nothing tells when; it cannot be taken back")
@@ -33,16 +40,5 @@ func addVerifyFlags(flags *pflag.FlagSet, o *verifying.Options) {
 		"take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its "+
 			"checkpoint says so)")
 	flags.IntVar(&o.Limit, "limit", verifying.LimitDefault, "print at most this `number` of differences; with --json all are printed (0: all)")
-}
-
-func (a *app) verifyCommand() *cobra.Command {
-	var options verifying.Options
-	command := newCommand("verify", commandline.NoArguments, func(cmd *cobra.Command, _ []string) error {
-		return verifying.Run(cmd.Context(), &a.out, &a.settings, options)
-	})
-	command.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		return options.Check(cmd.Flags().Changed("sample-seed"), a.typed)
-	}
-	addVerifyFlags(command.Flags(), &options)
 	return command
 }
