@@ -12,7 +12,7 @@ import (
 func (a *app) infraCommand() *cobra.Command {
 	var o template.Options
 	group := newGroup("infra")
-	for _, format := range []infra.Format{infra.SAM, infra.CloudFormation, infra.Terraform} {
+	for _, format := range infra.Formats() {
 		command := newCommand("infra "+string(format), commandline.NoArguments, func(*cobra.Command, []string) error {
 			return template.Write(&a.out, &a.settings, format, o)
 		})

@@ -92,17 +92,14 @@ func (d deployment) Head(command string) string {
 // bucketPrefixMax is Terraform's: it adds 26 characters to make a name of at most 63.
 const bucketPrefixMax = 37
 
-// BucketPrefix is the beginning of the bucket's name.
-func (d deployment) BucketPrefix() string { return bucketPrefix(d.FunctionName()) }
-
-// bucketPrefix makes the beginning of a bucket's name from that of a function.
-func bucketPrefix(function string) string {
+// BucketPrefix is the beginning of the bucket's name. It is made from the function's name.
+func (d deployment) BucketPrefix() string {
 	name := strings.Map(func(r rune) rune {
 		if r == '_' {
 			return '-'
 		}
 		return unicode.ToLower(r)
-	}, function)
+	}, d.FunctionName())
 	name = strings.Trim(name[:min(len(name), bucketPrefixMax-len("-failed-"))], "-")
 	return name + "-failed-"
 }
