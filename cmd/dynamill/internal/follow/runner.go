@@ -66,7 +66,7 @@ func (o *Options) Check(timeoutGiven bool) error {
 	case len(o.Worker) > workerLengthMax:
 		return ending.Invalid("--worker has %d bytes: give a name of at most %d", len(o.Worker), workerLengthMax)
 	}
-	return settings.CheckBudget(o.Budget)
+	return settings.CheckRates(o.Budget, 0)
 }
 
 // heapGrowthPercent is by how much the heap grows between two collections, unless GOGC says otherwise. With 1,000 shards

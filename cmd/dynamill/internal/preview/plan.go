@@ -216,7 +216,7 @@ func planDetails(r projections.RuleChange, set *rules.Set) []string {
 // moves says what is taken back of a rule that means something else now, or is gone (next is nil).
 func moves(former, next *rules.Rule, set *rules.Set) []string {
 	if former.MakesItems() {
-		if next != nil && next.MakesItems() && SameItems(former.Target, next.Target) {
+		if next != nil && next.MakesItems() && former.Target.HasKeysLike(next.Target) {
 			lines := []string{fmt.Sprintf("rewrites the %s items in place, and deletes those that it does not ask for any more, with all that is "+
 				"on them%s", former.Target.Name, howManyUnknown)}
 			if gone := unclaimed(former, set); len(gone) > 0 {
@@ -240,9 +240,6 @@ func moves(former, next *rules.Rule, set *rules.Set) []string {
 	return lines
 }
 
-// SameItems reports whether two entities are the same items of the table.
-func SameItems(a, b *rules.Entity) bool { return a.HasKeysLike(b) }
-
 // sameMatch reports whether two entities are told from others by the same values.
 func sameMatch(a, b *rules.Entity) bool {
 	return slices.EqualFunc(a.Equals, b.Equals, func(x, y rules.Equals) bool { return x.Attribute == y.Attribute && x.Value.Equal(y.Value) })
@@ -252,7 +249,7 @@ func sameMatch(a, b *rules.Entity) bool {
 func unclaimed(former *rules.Rule, set *rules.Set) []string {
 	return slices.DeleteFunc(slices.Clone(former.Writes), func(name string) bool {
 		return slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool {
-			return SameItems(r.Target, former.Target) && sameMatch(r.Target, former.Target) && slices.Contains(r.Writes, name)
+			return r.Target.HasKeysLike(former.Target) && sameMatch(r.Target, former.Target) && slices.Contains(r.Writes, name)
 		})
 	})
 }

@@ -146,7 +146,7 @@ func feeds(writer, reader *rules.Rule) bool {
 		return false
 	}
 	reads := func(of *rules.Entity, attributes []string) bool {
-		return preview.SameItems(writer.Target, of) && (writer.MakesItems() ||
+		return writer.Target.HasKeysLike(of) && (writer.MakesItems() ||
 			slices.ContainsFunc(writer.Writes, func(name string) bool { return slices.Contains(attributes, name) }))
 	}
 	return reads(reader.Source, reader.Reads) || !reader.MakesItems() && reads(reader.Target, reader.JoinReads)

@@ -98,20 +98,15 @@ func (s *Settings) LeaseTableName(table string) string {
 	return s.StateTableName(table) + following.LeaseSuffix
 }
 
-// CheckBudget refuses what no --budget can be.
-func CheckBudget(units int) error {
-	if units < 0 {
-		return ending.Invalid("--budget %d is negative: give write units per second, or 0 for no bound", units)
-	}
-	return nil
-}
-
 // CheckRates refuses what no --budget and no --read-rate can be.
 func CheckRates(budget int, readMax float64) error {
-	if !(readMax >= 0) { // or no number
-		return cmp.Or(CheckBudget(budget), ending.Invalid("--read-rate %g is no rate: give read units per second", readMax))
+	switch {
+	case budget < 0:
+		return ending.Invalid("--budget %d is negative: give write units per second, or 0 for no bound", budget)
+	case !(readMax >= 0): // or no number
+		return ending.Invalid("--read-rate %g is no rate: give read units per second", readMax)
 	}
-	return CheckBudget(budget)
+	return nil
 }
 
 // The form of DynamoDB's table names (DynamoDB developer guide, "Supported data types and naming rules").
