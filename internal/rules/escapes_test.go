@@ -22,7 +22,7 @@ func TestBackslashKeepsACharacter(t *testing.T) {
 	} {
 		s := loadText(t, fmt.Sprintf("version: 1\ntable: { keys: [PK] }\nentities: { E: { key: { PK: '%s' } }, F: { key: { PK: 'F${f}' } } }\n"+
 			"rules: { r: { mirror: F, as: E, attributes: [x] } }\n", tt.template))
-		key, _, err := s.Rules[0].TargetKey(identify(t, s, "F1", "", nil), nil)
+		key, _, err := s.Rules[0].JoinedKey(identify(t, s, "F1", "", nil), nil)
 		if err != nil || key.Partition != tt.key {
 			t.Errorf("%q renders as %q, %v, want %q", tt.template, key.Partition, err, tt.key)
 		}

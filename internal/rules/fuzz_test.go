@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 			case rules.Giver:
 				m.Entity = r.Target
 				form.Given(item)
-				_, _, _ = r.ParentKey(&m, item)
+				_, _, _ = r.JoinedKey(&m, item)
 			case rules.Maker:
 				_ = r.ForEach(&m, item, func(_ string, m *rules.Match) error {
 					_, _, err := form.Item(m, item)

@@ -31,12 +31,16 @@ func (e *Entity) refName(r check.Ref) string {
 	return e.Name + "." + e.variableOrAttribute(r)
 }
 
-// text returns the text of a join value. false without an error means that the
+// text returns the text of what a rule says under field: `by` or `per`. false without an error means that the
 // value is absent, null or empty.
-func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, error) {
+func (e *Entity) text(field string, r check.Ref, m *Match, img change.Image) (string, bool, error) {
 	switch {
 	case r.Expression != nil:
-		return e.worked(r, m, img)
+		value, ok, err := r.Expression.Value(e.lookup(m, img))
+		if err != nil || !ok {
+			return "", false, itemError(e, field, err)
+		}
+		return e.joinText(r, value)
 	case r.IsVariable():
 		return e.variable(r.Slot, m, img), true, nil
 	case r.IsElement() && m.element != nil:
@@ -45,18 +49,6 @@ func (e *Entity) text(r check.Ref, m *Match, img change.Image) (string, bool, er
 		return "", false, nil
 	}
 	return e.joinText(r, img.Lookup(r.Attribute))
-}
-
-// worked returns the text of an expression.
-func (e *Entity) worked(r check.Ref, m *Match, img change.Image) (string, bool, error) {
-	value, ok, err := r.Expression.Value(e.lookup(m, img))
-	if err != nil || !ok {
-		if err != nil {
-			err = itemError(e, "by", err)
-		}
-		return "", false, err
-	}
-	return e.joinText(r, value)
 }
 
 // joinText returns the text of a value that comes from a ref.
@@ -92,22 +84,9 @@ func (e *Entity) variable(slot int, m *Match, img change.Image) string {
 	return text
 }
 
-func (e *Entity) otherKey(j *check.Join, other *Entity, m *Match, img change.Image) (change.Key, bool, error) {
-	var vars [VariablesMax]string
-	for slot, r := range j.Fill {
-		text, ok, err := e.text(r, m, img)
-		if err != nil || !ok {
-			return change.Key{}, false, err
-		}
-		vars[slot] = text
-	}
-	key, err := other.render(&vars, func(slot int) string { return e.refName(j.Fill[slot]) })
-	return key, err == nil, err
-}
-
 // uniqueText is text for a value that an item of another entity is known by.
 func (e *Entity) uniqueText(r check.Ref, other *Entity, m *Match, img change.Image) (string, bool, error) {
-	text, ok, err := e.text(r, m, img)
+	text, ok, err := e.text("by", r, m, img)
 	if ok && other.UniqueInKey() { // as their keys hold it
 		if text, err = formatted(text, other.shape.Formats[other.unique.Slot], func() string { return e.refName(r) }); err != nil {
 			return "", false, err
@@ -118,6 +97,36 @@ func (e *Entity) uniqueText(r check.Ref, other *Entity, m *Match, img change.Ima
 			"%s has %d bytes: an item can be known by at most %d", e.refName(r), len(text), partitionBytesMax)}
 	}
 	return text, ok, err
+}
+
+// JoinedKey returns the key of the item on the other side to which an item refers: a child to its parent, or a source to its
+// target. ByUnique, the key's partition is that item's Unique value. It returns false if the item refers to none. The error is
+// an *ItemError.
+func (r *Rule) JoinedKey(m *Match, img change.Image) (change.Key, bool, error) {
+	theirs, ours := r.sides()
+	if r.ByUnique {
+		value, ok, err := ours.uniqueText(r.join.Unique, theirs, m, img)
+		return change.Key{Partition: value}, ok, err
+	}
+	var vars [VariablesMax]string
+	for slot, from := range r.join.Fill {
+		text, ok, err := ours.text("by", from, m, img)
+		if err != nil || !ok {
+			return change.Key{}, false, err
+		}
+		vars[slot] = text
+	}
+	key, err := theirs.render(&vars, func(slot int) string { return ours.refName(r.join.Fill[slot]) })
+	return key, err == nil, err
+}
+
+// JoinedText names the item that JoinedKey finds, by its Unique value or its Key.String().
+func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
+	key, ok, err := r.JoinedKey(m, img)
+	if !ok || r.ByUnique {
+		return key.Partition, ok, err
+	}
+	return key.String(), true, nil
 }
 
 // SourceKey returns the key of the only source that could ask for an item with
@@ -144,16 +153,6 @@ func (r *Rule) backwards(theirs, ours *[VariablesMax]string) bool {
 		ours[from.Slot] = theirs[slot]
 	}
 	return true
-}
-
-// ParentKey returns the key of the parent that a child item refers to, or, ByUnique, one of which the partition is the parent's Unique
-// value; false if it refers to none. The error is an *ItemError.
-func (r *Rule) ParentKey(m *Match, img change.Image) (change.Key, bool, error) {
-	if r.ByUnique {
-		value, ok, err := r.Target.uniqueText(r.join.Unique, r.Source, m, img)
-		return change.Key{Partition: value}, ok, err
-	}
-	return r.Target.otherKey(&r.join, r.Source, m, img)
 }
 
 // hasOtherForm reports whether one side's key holds in a letter case what the other side does not: then a child's attributes
@@ -192,10 +191,7 @@ func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 	}
 	texts := map[string]string{}
 	for slot, from := range r.join.Fill {
-		if r.hasOtherForm(slot, from) {
-			return nil, false
-		}
-		if from.Expression != nil {
+		if r.hasOtherForm(slot, from) || from.Expression != nil {
 			return nil, false
 		}
 		if from.IsVariable() {
@@ -210,25 +206,6 @@ func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 		texts[from.Attribute] = theirs[slot]
 	}
 	return texts, true
-}
-
-// TargetKey returns the key of the target item that a source item refers to; false
-// if it refers to none. The error is an *ItemError.
-func (r *Rule) TargetKey(m *Match, img change.Image) (change.Key, bool, error) {
-	return r.Source.otherKey(&r.join, r.Target, m, img)
-}
-
-// JoinedText names the target item that a source item refers to, by its Unique value or its Key.String(); false if
-// it refers to none. The error is an *ItemError.
-func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
-	if r.ByUnique {
-		return r.Source.uniqueText(r.join.Unique, r.Target, m, img)
-	}
-	key, ok, err := r.TargetKey(m, img)
-	if !ok {
-		return "", false, err
-	}
-	return key.String(), true, nil
 }
 
 // CollectionOf says where all children of a parent are under a rule with a Collection: the partition, and the beginning of
@@ -299,8 +276,11 @@ func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 	return e.Value(name, &m, item)
 }
 
-// itemError turns an expression's error into an ItemError that names the entity and the key of the rule file.
+// itemError turns an expression's error into an ItemError that names the entity and the key of the rule file; nil if there is none.
 func itemError(e *Entity, field string, err error) error {
+	if err == nil {
+		return nil
+	}
 	bad, _ := errors.AsType[*expr.EvalError](err)
 	return &ItemError{Code: bad.Code, Reason: fmt.Sprintf("%s of %s: %s", field, e.Name, bad.Reason)}
 }

@@ -46,7 +46,7 @@ func TestVariableInACaseTakesLettersFromItsAttribute(t *testing.T) {
 		{nil, "e3"}, {change.Item{}, "e3"}, {text("employee", "E3"), "E3"}, {text("employee", "e3"), "e3"}, {text("employee", "E4"), "e3"},
 		{change.Item{"employee": change.Number("3")}, "e3"}, {change.Item{"employee": change.Null()}, "e3"},
 	} {
-		if key, ok, err := badges.TargetKey(employee, tt.item); key != (change.Key{Partition: "BADGE#" + tt.want, Sort: "BADGE"}) || !ok {
+		if key, ok, err := badges.JoinedKey(employee, tt.item); key != (change.Key{Partition: "BADGE#" + tt.want, Sort: "BADGE"}) || !ok {
 			t.Errorf("the badge of %v has the key %v, %t, %v", tt.item, key, ok, err)
 		}
 		if text, _, err := leads.JoinedText(employee, tt.item); text != tt.want {
@@ -55,12 +55,12 @@ func TestVariableInACaseTakesLettersFromItsAttribute(t *testing.T) {
 	}
 	task := identify(t, s, "TASK#t", "TASK", nil)
 	for _, name := range []string{"E3", "e3"} {
-		if key, _, err := rule(t, s, "tasks").TargetKey(task, text("employee", name)); key.Partition != "EMPLOYEE#e3" {
+		if key, _, err := rule(t, s, "tasks").JoinedKey(task, text("employee", name)); key.Partition != "EMPLOYEE#e3" {
 			t.Errorf("a task of %s counts for %v, %v", name, key, err)
 		}
 	}
 	shift := identify(t, s, "SHIFT#e3", "DAY#Monday", nil)
-	if key, _, err := rule(t, s, "turns").TargetKey(shift, nil); key != (change.Key{Partition: "TURN#Monday", Sort: "E3"}) {
+	if key, _, err := rule(t, s, "turns").JoinedKey(shift, nil); key != (change.Key{Partition: "TURN#Monday", Sort: "E3"}) {
 		t.Errorf("the turn has the key %v, %v", key, err)
 	}
 }
@@ -148,7 +148,7 @@ rules:
 	}
 	login := identify(t, s, "login#monday", "0007#NOON", nil)
 	ann := change.Key{Partition: "user#ann é", Sort: "é#profile"}
-	if key, _, err := rule(t, s, "logins").TargetKey(login, text("name", "ANN É")); key != ann {
+	if key, _, err := rule(t, s, "logins").JoinedKey(login, text("name", "ANN É")); key != ann {
 		t.Errorf("Ann has the key %v, %v", key, err)
 	}
 

@@ -41,10 +41,10 @@ func TestPaddedNumberKeepsItsKey(t *testing.T) {
 func TestPaddedNumberJoinsAsANumber(t *testing.T) {
 	s := load(t, "padded-keys.yaml")
 	score := identify(t, s, "BOARD#g", "SCORE#0000000005#p", nil)
-	if key, ok, err := rule(t, s, "ranks").TargetKey(score, nil); key != (change.Key{Partition: "RANKS#g", Sort: "PLACE#p#00005"}) || !ok {
+	if key, ok, err := rule(t, s, "ranks").JoinedKey(score, nil); key != (change.Key{Partition: "RANKS#g", Sort: "PLACE#p#00005"}) || !ok {
 		t.Errorf("the mirror item of a score of 5 has the key %v, %t, %v", key, ok, err)
 	}
-	if key, _, err := rule(t, s, "plain").TargetKey(score, nil); key != (change.Key{Partition: "PLAIN#g", Sort: "5#p"}) {
+	if key, _, err := rule(t, s, "plain").JoinedKey(score, nil); key != (change.Key{Partition: "PLAIN#g", Sort: "5#p"}) {
 		t.Errorf("the plain mirror item of a score of 5 has the key %v, %v", key, err)
 	}
 	if wanted, err := rule(t, s, "plain").Wanted(score, nil); !wanted {
@@ -55,21 +55,21 @@ func TestPaddedNumberJoinsAsANumber(t *testing.T) {
 		t.Errorf("the source of a rank of 5 has the key %v, %t", source, ok)
 	}
 	large := identify(t, s, "BOARD#g", "SCORE#0000123456#p", nil)
-	_, _, err := rule(t, s, "ranks").TargetKey(large, nil)
+	_, _, err := rule(t, s, "ranks").JoinedKey(large, nil)
 	wantItemError(t, err, "number.width", `points is "123456"`)
 
 	mark := identify(t, s, "MARK#007", "MARK#1", nil)
 	page := change.Key{Partition: "PAGE#007", Sort: "PAGE"}
-	if key, _, err := rule(t, s, "mark-title").ParentKey(mark, nil); key != page {
+	if key, _, err := rule(t, s, "mark-title").JoinedKey(mark, nil); key != page {
 		t.Errorf("the parent of a mark on page 007 has the key %v, %v", key, err)
 	}
 	for _, value := range []change.Value{change.Number("7"), change.String("7"), change.String("007"), change.String("0.7e1")} {
-		if key, _, err := rule(t, s, "page-marks").TargetKey(mark, change.Item{"page": value}); key != page {
+		if key, _, err := rule(t, s, "page-marks").JoinedKey(mark, change.Item{"page": value}); key != page {
 			t.Errorf("%v is the page with the key %v, %v", value, key, err)
 		}
 	}
 	for value, code := range map[string]string{"1000": "number.width", "-1": "number.width", "1.5": "number.width", "x": "value.type", "7#": "value.type"} {
-		_, _, err := rule(t, s, "page-marks").TargetKey(mark, change.Item{"page": change.String(value)})
+		_, _, err := rule(t, s, "page-marks").JoinedKey(mark, change.Item{"page": change.String(value)})
 		wantItemError(t, err, code, "page is")
 	}
 }

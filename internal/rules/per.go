@@ -18,26 +18,16 @@ func (r *Rule) HasPer() bool { return r.Per.Ours != "" }
 
 // PerText is the text of the value of a source item by which a rule with `per` tells its sources apart; false if it is absent,
 // null or empty. The error is an *ItemError.
-func (r *Rule) PerText(m *Match, img change.Image) (text string, ok bool, err error) {
-	if program := r.per.Expression; program != nil {
-		value, given, err := program.Value(r.Source.lookup(m, img))
-		if err != nil {
-			return "", false, itemError(r.Source, "per", err)
-		}
-		if given {
-			text, ok, err = r.Source.joinText(r.per, value)
-		}
-		if err != nil {
-			return "", false, err
-		}
-	} else if text, ok, err = r.Source.text(r.per, m, img); err != nil {
+func (r *Rule) PerText(m *Match, img change.Image) (string, bool, error) {
+	text, ok, err := r.Source.text("per", r.per, m, img)
+	if err != nil || !ok {
 		return "", false, err
 	}
 	if len(text) > PerBytesMax {
 		return "", false, &ItemError{Code: "per.too_long", Reason: fmt.Sprintf(
 			"%s has %d bytes: the text of a value of `per` has at most %d", r.Source.refName(r.per), len(text), PerBytesMax)}
 	}
-	return text, ok, nil
+	return text, true, nil
 }
 
 // perText is what the rule file says under `per`.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/tally"
 )
@@ -133,46 +134,34 @@ func (r *Rule) Wanted(m *Match, img change.Image) (bool, error) {
 		return true, nil
 	}
 	ok, err := r.where.Condition(r.Source.lookup(m, img))
-	if err != nil {
-		return false, itemError(r.Source, "where", err)
-	}
-	return ok, nil
+	return ok, itemError(r.Source, "where", err)
 }
 
 // Worked evaluates the template of an attribute on a source item. false without an error
 // means that something is missing. The error is an *ItemError.
 func (r *Rule) Worked(a Attribute, m *Match, img change.Image) (change.Value, bool, error) {
 	v, ok, err := a.Template.Value(r.Source.lookup(m, img))
-	if err != nil {
-		return change.Value{}, false, itemError(r.Source, a.As, err)
-	}
-	return v, ok, nil
+	return v, ok, itemError(r.Source, a.As, err)
+}
+
+// expression is what stands under one of the keys in Traits.Expressions.
+func (r *Rule) expression(key string) *expr.Program {
+	return r.expressions[slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })]
 }
 
 // Amount evaluates the expression under a key of the rule on a source item. false
 // without an error means that an attribute is missing. The error is an *ItemError.
 func (r *Rule) Amount(key string, m *Match, img change.Image) (decimal.Decimal, bool, error) {
-	i := slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })
-	if i < 0 {
-		return decimal.Decimal{}, false, nil
-	}
-	amount, ok, err := r.expressions[i].Amount(r.Source.lookup(m, img))
-	if err != nil {
-		return decimal.Decimal{}, false, itemError(r.Source, key, err)
-	}
-	return amount, ok, nil
+	amount, ok, err := r.expression(key).Amount(r.Source.lookup(m, img))
+	return amount, ok, itemError(r.Source, key, err)
 }
 
 // Ordered evaluates the expression under a key of the rule on a source item, which must give a number or a text. false without an error
 // means that there is no value, or an empty one. The error is an *ItemError.
 func (r *Rule) Ordered(key string, m *Match, img change.Image) (change.Value, bool, error) {
-	i := slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })
-	v, ok, err := r.expressions[i].Value(r.Source.lookup(m, img))
-	if err != nil {
+	v, ok, err := r.expression(key).Value(r.Source.lookup(m, img))
+	if err != nil || !ok {
 		return change.Value{}, false, itemError(r.Source, key, err)
-	}
-	if !ok {
-		return change.Value{}, false, nil
 	}
 	return ordered(key+" of "+r.Source.Name, v)
 }

@@ -153,7 +153,7 @@ func TestChildrenFindTheirParentsAndParentsTheirCollections(t *testing.T) {
 	s := load(t, "everything.yaml")
 	orgName, owner := rule(t, s, "org-name"), rule(t, s, "owner")
 	seat := change.Item{"EntityType": change.String("Seat"), "active": change.Bool(true), "level": change.Number("2")}
-	parent, ok, err := orgName.ParentKey(identify(t, s, "ORG#o", "SEAT#u", seat), seat)
+	parent, ok, err := orgName.JoinedKey(identify(t, s, "ORG#o", "SEAT#u", seat), seat)
 	if !ok || err != nil || parent != (change.Key{Partition: "ORG#o", Sort: "ORG"}) {
 		t.Errorf("parent %v, %t, %v", parent, ok, err)
 	}
@@ -168,12 +168,12 @@ func TestChildrenFindTheirParentsAndParentsTheirCollections(t *testing.T) {
 		t.Error("files joined by an attribute are a collection")
 	}
 	file := change.Item{"EntityType": change.String("File"), "owner": change.String("u1")}
-	parent, ok, err = owner.ParentKey(identify(t, s, "ORG#o", "FILE#a#b#c", file), file)
+	parent, ok, err = owner.JoinedKey(identify(t, s, "ORG#o", "FILE#a#b#c", file), file)
 	if !ok || err != nil || parent != (change.Key{Partition: "USER#u1", Sort: "PROFILE"}) {
 		t.Errorf("parent %v, %t, %v", parent, ok, err)
 	}
 	delete(file, "owner")
-	if _, ok, err = owner.ParentKey(identify(t, s, "ORG#o", "FILE#a", file), file); ok || err != nil {
+	if _, ok, err = owner.JoinedKey(identify(t, s, "ORG#o", "FILE#a", file), file); ok || err != nil {
 		t.Errorf("a file without an owner has a parent (%v)", err)
 	}
 }

@@ -105,7 +105,7 @@ func (d *drawn) target(t *rapid.T, values map[string]string) (change.Key, error)
 	if !ok {
 		t.Fatal("the mark is of no entity")
 	}
-	key, _, err := d.set.Rules[0].TargetKey(&m, item)
+	key, _, err := d.set.Rules[0].JoinedKey(&m, item)
 	return key, err
 }
 

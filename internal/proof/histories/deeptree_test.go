@@ -45,7 +45,7 @@ func longest(h *History, items []change.Item) (levels int, closed bool) {
 			n := 0
 			for key := first; byKey[key] != nil && (n == 0 || key != first); n++ {
 				m, _ := h.Population.Set.Identify(key, byKey[key])
-				parent, refers, err := rule.ParentKey(&m, byKey[key])
+				parent, refers, err := rule.JoinedKey(&m, byKey[key])
 				if m.Entity != rule.Source || err != nil || !refers {
 					parent = change.Key{}
 				}

@@ -47,7 +47,7 @@ func (a *audit) work() {
 					p := parking{rule: id, item: key}
 					full := a.items.full(rule, a.items.actual)
 					a.unsure[p.id()] = full[key] || a.items.isBelow(rule, a.items.actual, key, full)
-				} else if _, _, err := rule.ParentKey(&m, item); err != nil {
+				} else if _, _, err := rule.JoinedKey(&m, item); err != nil {
 					a.mustPark(parking{id, key, code(err)})
 				}
 			} else if rule.WritesSource() && rule.Target == m.Entity {

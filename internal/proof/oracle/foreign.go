@@ -70,7 +70,7 @@ func (f *foreign) mayHaveGone(key change.Key, was change.Item) bool {
 			if !ok || !r.Deletes() || m.Entity != r.Target {
 				continue
 			}
-			if _, refers, err := r.ParentKey(&m, was); refers && err == nil {
+			if _, refers, err := r.JoinedKey(&m, was); refers && err == nil {
 				return true
 			}
 		}

@@ -78,7 +78,7 @@ func nameOf(e *rules.Entity) string {
 // joined is what the rules say that an item is joined with.
 func joined(rule *rules.Rule, m *rules.Match, item change.Item) answer {
 	if rule.HasParent() {
-		key, ok, err := rule.ParentKey(m, item)
+		key, ok, err := rule.JoinedKey(m, item)
 		if rule.ByUnique { // the value stands for the key
 			return answerOf(key.Partition, ok, err)
 		}

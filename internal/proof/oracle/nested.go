@@ -23,7 +23,7 @@ func nester(rule *rules.Rule) (rules.Nester, bool) {
 
 // ParentOf is the parent to which an item refers under a rule. An item whose name cannot be read refers to none, with an error.
 func ParentOf(rule *rules.Rule, m *rules.Match, item change.Item) (change.Key, bool, error) {
-	parent, refers, err := rule.ParentKey(m, item)
+	parent, refers, err := rule.JoinedKey(m, item)
 	if n, ok := nester(rule); ok && err == nil {
 		if name, _, _ := n.Nested(); name != "" {
 			if _, readable := textIn(rule.Source.Value(name, m, item)); !readable {

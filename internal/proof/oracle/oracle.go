@@ -220,7 +220,7 @@ func (t *table) copies(rule *rules.Rule) []cell {
 	var cells []cell
 	known := t.known(rule)
 	t.each(rule.Target, func(key change.Key, m *rules.Match, item change.Item) {
-		parent, refers, err := rule.ParentKey(m, item)
+		parent, refers, err := rule.JoinedKey(m, item)
 		if err != nil {
 			return
 		}

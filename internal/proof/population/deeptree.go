@@ -56,7 +56,7 @@ func (p *Population) Chain(r *rand.Rand, n int, closed bool) (items []change.Ite
 	}
 	for i, it := range items {
 		m, _ := p.Set.Identify(p.Key(it), it)
-		if parent, refers, err := rule.ParentKey(&m, it); m.Entity != rule.Source || err != nil || refers != (i > 0 || closed) ||
+		if parent, refers, err := rule.JoinedKey(&m, it); m.Entity != rule.Source || err != nil || refers != (i > 0 || closed) ||
 			refers && parent != p.Key(items[(i+n-1)%n]) {
 			return nil, ""
 		}

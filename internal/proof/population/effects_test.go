@@ -130,7 +130,7 @@ func addEffects(p *Population, items map[change.Key]change.Item, had map[string]
 			}
 		}
 		for _, r := range m.Entity.Children {
-			parent, ok, err := r.ParentKey(m, it)
+			parent, ok, err := r.JoinedKey(m, it)
 			of, known := p.Set.Identify(parent, items[parent])
 			if known = known && of.Entity == r.Source; r.ByUnique {
 				known = owned[r.Source][parent.Partition]

@@ -249,7 +249,7 @@ func mishaps(p *Population, items []change.Item) map[string]bool {
 			noteElements(r, &m, it, had)
 		}
 		for _, r := range m.Entity.Children {
-			_, ok, err := r.ParentKey(&m, it)
+			_, ok, err := r.JoinedKey(&m, it)
 			refused(err)
 			had["no join value"] = had["no join value"] || !ok && err == nil
 			for _, name := range r.JoinReads {

@@ -96,7 +96,7 @@ func noteEdges(p *Population, it change.Item, had map[string]bool) {
 		had["a prefix that is too long"] = had["a prefix that is too long"] || r.Collection && !ok && len(key.Sort) > keyBytesMax[1]-50
 	}
 	for _, r := range m.Entity.Children {
-		_, _, err := r.ParentKey(&m, it)
+		_, _, err := r.JoinedKey(&m, it)
 		refused("a reference that is too long", err)
 	}
 }

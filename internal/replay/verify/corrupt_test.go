@@ -328,7 +328,7 @@ func (c *corruptor) copied(r *rand.Rand) (string, string) {
 		return "", ""
 	}
 	attribute := rule.Writes[r.IntN(len(rule.Writes))]
-	if _, _, err := rule.ParentKey(m, it); err != nil || !c.plain(m.Entity, attribute) {
+	if _, _, err := rule.JoinedKey(m, it); err != nil || !c.plain(m.Entity, attribute) {
 		return "", ""
 	}
 	what := "copy overwritten"

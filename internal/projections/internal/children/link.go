@@ -21,7 +21,7 @@ func (Following[K]) Link(b *plan.Binding, m *rules.Match, img change.Image) Link
 	if img == nil {
 		return Link{}
 	}
-	key, ok, err := b.Rule.ParentKey(m, img)
+	key, ok, err := b.Rule.JoinedKey(m, img)
 	if err != nil {
 		return Link{IsChild: true, Bad: plan.AsItemError(err)}
 	}

@@ -65,7 +65,7 @@ func (f *Form) Item(m *rules.Match, img change.Image) (rules.MadeItem, bool, err
 	if err != nil || !ok {
 		return rules.MadeItem{}, false, err
 	}
-	key, ok, err := r.TargetKey(m, img)
+	key, ok, err := r.JoinedKey(m, img)
 	if err != nil || !ok {
 		return rules.MadeItem{}, false, err
 	}
