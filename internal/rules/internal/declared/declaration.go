@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,28 +142,24 @@ func (d *Declaration) Attribute(key string) Word {
 
 // Whole reads a whole number from 1 to most. It is 1 where the file does not say it.
 func (d *Declaration) Whole(key string, most int, hint string) int {
-	n := d.values[key]
-	if n == nil || n.Kind == document.BadNode {
-		return 1
-	}
-	number, err := strconv.Atoi(n.Text)
-	if n.Kind != document.ScalarNode || err != nil || number < 1 || number > most {
-		d.parser.Add(n.Place, "rule."+key, hint, "%s must be a whole number from 1 to %d", key, most)
-		return 1
-	}
-	return number
+	return max(1, d.number(key, "", most, hint, fmt.Sprintf("a whole number from 1 to %d", most)))
 }
 
 // Seconds reads a key with a whole number of seconds, as in 5s, from 1s to most; 0 if it is not there, or a problem was reported.
 func (d *Declaration) Seconds(key string, most int, hint string) int {
+	return d.number(key, "s", most, hint, fmt.Sprintf("a number of seconds, from 1s to %ds", most))
+}
+
+// number reads a whole number from 1 to most, with its unit; 0 if it is not there, or a problem was reported.
+func (d *Declaration) number(key, unit string, most int, hint, want string) int {
 	n := d.values[key]
 	if n == nil || n.Kind == document.BadNode {
 		return 0
 	}
-	text, ends := strings.CutSuffix(n.Text, "s")
+	text, ends := strings.CutSuffix(n.Text, unit)
 	number, err := strconv.Atoi(text)
 	if n.Kind != document.ScalarNode || !ends || err != nil || number < 1 || number > most {
-		d.parser.Add(n.Place, "rule."+key, hint, "%s must be a number of seconds, from 1s to %ds", key, most)
+		d.parser.Add(n.Place, "rule."+key, hint, "%s must be %s", key, want)
 		return 0
 	}
 	return number
