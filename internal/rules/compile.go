@@ -35,7 +35,7 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 	if p.Root == nil {
 		return nil, p.Err()
 	}
-	ok := check.Check(p, p.File(), former)
+	ok := check.Check(p, p.File())
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 		r.Writes = append(r.Writes, w.As.Text)
 		r.Attributes = append(r.Attributes, Attribute{As: w.As.Text, From: w.From.Text, Constant: w.Constant, Template: w.Template})
 	}
-	for _, w := range cr.Shown {
+	for _, w := range cr.Decl.Shown {
 		r.Shown = append(r.Shown, Attribute{As: w.As.Text, From: w.From.Text})
 	}
 	r.Order = cr.Decl.Order.Text

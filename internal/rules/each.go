@@ -30,11 +30,7 @@ func (e Each) String() string {
 // JoinsByElement reports whether the element tells which target a source item belongs to. Otherwise all elements of one item
 // belong to one target.
 func (r *Rule) JoinsByElement() bool {
-	from := r.join.Fill
-	if r.join.ByUnique {
-		from = []check.Ref{r.join.Unique}
-	}
-	return slices.ContainsFunc(from, func(of check.Ref) bool { return of.Holds(r.Each.As) })
+	return slices.ContainsFunc(r.join.Refs(), func(of check.Ref) bool { return of.Holds(r.Each.As) })
 }
 
 // ElementsMax is the most elements of one list for which a rule has effects.

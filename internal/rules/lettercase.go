@@ -66,8 +66,7 @@ func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	if slot < 0 {
 		return false
 	}
-	if e.shape.Formats[slot].Case != templates.AsIs && ours == e &&
-		(r.ByUnique && r.join.Unique.Slot == slot || !r.ByUnique && fills(r.join.Fill, slot)) {
+	if e.shape.Formats[slot].Case != templates.AsIs && ours == e && fills(r.join.Refs(), slot) {
 		return true
 	}
 	if r.ByUnique {

@@ -48,7 +48,6 @@ type Rule struct {
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written
-	Shown          []declared.Written // what the target shows of each item, in a list
 	Level          int
 
 	Reads, ChildReads []string // attributes of the source, and of a child, on which the effect depends
@@ -72,18 +71,16 @@ func (r *Rule) sides() (theirs, ours *Entity) {
 // place; what it returns is of use only if there are none.
 type checker struct {
 	declared.Parser
-	file   *declared.File
-	out    File
-	former bool // placeholders of other tools are constants
+	file *declared.File
+	out  File
 
 	keysRefused bool                       // one problem tells that all entities have other keys than the table
 	unknown     map[string][]declared.Word // names of entities that there are not, where rules have them
 }
 
-// Check adds the problems of a file to those that the parser found. former says that the file was in force once: placeholders
-// of other tools are constants in it. What Check returns is of use only if there are no problems.
-func Check(p declared.Parser, file *declared.File, former bool) *File {
-	c := &checker{Parser: p, file: file, out: File{Table: &file.Table}, former: former, unknown: map[string][]declared.Word{}}
+// Check adds the problems of a file to those that the parser found. What it returns is of use only if there are no problems.
+func Check(p declared.Parser, file *declared.File) *File {
+	c := &checker{Parser: p, file: file, out: File{Table: &file.Table}, unknown: map[string][]declared.Word{}}
 	c.table()
 	c.otherKeyNames()
 	for i := range file.Entities {
@@ -134,7 +131,7 @@ func (c *checker) reservedHint(w declared.Word, hint string) {
 // once may have the latter.
 func (c *checker) topLevel(w declared.Word) {
 	c.reserved(w)
-	if !c.former {
+	if !c.Former {
 		c.whole(w)
 	}
 }

@@ -32,12 +32,9 @@ func (c *checker) deletesOwnParents(r *Rule) {
 
 // deletesAll reports a rule under which all children go with one item: the parents' key has no variable, or constants fill it.
 func (c *checker) deletesAll(r *Rule) {
-	parent, refs := r.Source, r.Join.Fill
-	if r.Join.ByUnique {
-		refs = []Ref{r.Join.Unique}
-	}
+	parent, refs := r.Source, r.Join.Refs()
 	reads := func(from Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
-	if c.former || r.Target == parent || parent.broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
+	if c.Former || r.Target == parent || parent.broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
 		return
 	}
 	if len(refs) == 0 {

@@ -35,7 +35,7 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 		child = attributesOf(r.Target.Equals)
 	}
 	*joined = append(*joined, r.joinReads()...)
-	source = append(source, r.perReads()...)
+	source = append(source, r.Source.telling(r.Per, templates.AsIs)...)
 	for _, w := range r.Writes {
 		if w.From.Given() {
 			source = append(source, w.From.Text)
@@ -44,7 +44,7 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 			source = append(source, w.Template.Reads()...)
 		}
 	}
-	for _, w := range r.Shown {
+	for _, w := range r.Decl.Shown {
 		source = append(source, w.From.Text)
 	}
 	if r.Decl.Order.Given() {
@@ -66,24 +66,32 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 // joinReads lists the attributes of this side that say which item of the other side is meant.
 func (r *Rule) joinReads() (names []string) {
 	theirs, ours := r.sides()
-	add := func(from, to Ref) { // to is where the other side has the value
-		switch {
-		case from.Expression != nil:
-			names = append(names, from.Expression.Reads()...)
-		case from.IsAttribute():
-			names = append(names, from.Attribute)
-		case from.IsVariable() && ours.caseOf(from) != theirs.caseOf(to): // in what letters the key does not tell
-			names = append(names, ours.Shape.Variables[from.Slot])
-		}
-	}
-	if r.Join.ByUnique {
-		add(r.Join.Unique, theirs.Unique)
-		return names
-	}
-	for slot, from := range r.Join.Fill {
-		add(from, Ref{Slot: slot})
+	for i, from := range r.Join.Refs() {
+		names = append(names, ours.telling(from, theirs.caseOf(r.joined(i)))...)
 	}
 	return names
+}
+
+// joined is where the other side has the value of one of the join's refs.
+func (r *Rule) joined(i int) Ref {
+	if r.Join.ByUnique {
+		theirs, _ := r.sides()
+		return theirs.Unique
+	}
+	return Ref{Slot: i}
+}
+
+// telling lists the attributes of the entity's items that tell a value in this letter case, its keys aside.
+func (e *Entity) telling(from Ref, in templates.Case) []string {
+	switch {
+	case from.Expression != nil:
+		return from.Expression.Reads()
+	case from.IsAttribute():
+		return []string{from.Attribute}
+	case from.IsVariable() && e.caseOf(from) != in: // the key does not tell the letters
+		return []string{e.Shape.Variables[from.Slot]}
+	}
+	return nil
 }
 
 // caseOf is the letter case in which the entity's items have a value.

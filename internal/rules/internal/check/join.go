@@ -131,7 +131,7 @@ func (c *checker) ours(r *Rule, e *Entity, w declared.Word) Ref {
 		return Ref{Slot: noSlot, Attribute: w.Text} // a problem was reported
 	}
 	if t := program.Type(); t == expr.List || t == expr.Null {
-		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "a key is made of strings, numbers and conditions; this is %s", t)
+		c.Add(c.expressionPlace(w), "expr.type", "", "a key is made of strings, numbers and conditions; this is %s", t)
 	}
 	return Ref{Slot: noSlot, Expression: program}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
-	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // per checks what a rule tells the values of one target apart by. It is read as a value of `by` is.
@@ -22,11 +21,11 @@ func (c *checker) per(r *Rule) {
 		case program == nil: // a problem was reported
 			return
 		case program.Type() == expr.List || program.Type() == expr.Null:
-			c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "per must be a string, a number or a condition; this is %s", program.Type())
+			c.Add(c.expressionPlace(w), "expr.type", "", "per must be a string, a number or a condition; this is %s", program.Type())
 		case len(program.Reads()) == 0:
-			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.per", hint, "%s is the same for every %s item", w.Text, source)
+			c.Add(c.expressionPlace(w), "rule.per", hint, "%s is the same for every %s item", w.Text, source)
 		}
-		r.Per, place = Ref{Slot: noSlot, Expression: program}, c.Locate(w.Node, 0, len(w.Text))
+		r.Per, place = Ref{Slot: noSlot, Expression: program}, c.expressionPlace(w)
 	} else {
 		c.plainAttribute(w)
 		r.Per = r.refOf(r.Source, w.Text)
@@ -38,7 +37,7 @@ func (c *checker) per(r *Rule) {
 			have = strings.Join(variables, ", ")
 		}
 		c.Add(place, "rule.per", "name a variable of "+source+"'s key template: "+have, "%s is a whole key", w.Text)
-	case c.former: // a file that was in force once says what it says
+	case c.Former: // a file that was in force once says what it says
 	case isAttribute && w.Text == r.Each.List.Text:
 		c.Add(place, "rule.per", "write `per: "+r.Each.As.Text+"`", "%s is the list, and %s its element", w.Text, r.Each.As.Text)
 	case isAttribute && slices.Contains(attributesOf(r.Source.Equals), w.Text):
@@ -51,26 +50,10 @@ func (c *checker) per(r *Rule) {
 // perNamesTarget reports whether all items of one target have one value of `per`, because the target is found by it. Where the
 // target's key holds its letters in one case, or numbers with zeros before them, items of one target may differ in these.
 func (r *Rule) perNamesTarget() bool {
-	if r.Join.ByUnique {
-		return r.Per.isSame(r.Join.Unique) && r.Target.holdsAsIs(r.Target.Unique)
-	}
-	for slot, from := range r.Join.Fill {
-		if r.Per.isSame(from) && r.Target.holdsAsIs(Ref{Slot: slot}) {
+	for i, from := range r.Join.Refs() {
+		if r.Per.isSame(from) && r.Target.holdsAsIs(r.joined(i)) {
 			return true
 		}
 	}
 	return false
-}
-
-// perReads lists the attributes that tell the value of `per`.
-func (r *Rule) perReads() []string {
-	switch from := r.Per; {
-	case from.Expression != nil:
-		return from.Expression.Reads()
-	case from.IsAttribute():
-		return []string{from.Attribute}
-	case from.IsVariable() && r.Source.caseOf(from) != templates.AsIs: // the key does not tell the letters
-		return []string{r.Source.Shape.Variables[from.Slot]}
-	}
-	return nil
 }

@@ -20,7 +20,7 @@ func (u uncertainPlaceholder) marked() string { return u.key.Text[u.Offset : u.O
 // refusePlaceholders reports a template that has placeholders of other tools, and returns
 // true. It keeps each $name and :name for later.
 func (c *checker) refusePlaceholders(e *Entity, w declared.Word) bool {
-	if c.former {
+	if c.Former {
 		return false
 	}
 	found := templates.Placeholders(w.Text)

@@ -60,3 +60,11 @@ type Join struct {
 	Unique   Ref
 	ByUnique bool
 }
+
+// Refs are all refs by which the other side is found.
+func (j *Join) Refs() []Ref {
+	if j.ByUnique {
+		return []Ref{j.Unique}
+	}
+	return j.Fill
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
@@ -88,11 +89,16 @@ func (c *checker) expression(w declared.Word, field, want string, typ expr.Type)
 		return nil
 	}
 	if t := program.Type(); t != typ && t != expr.Any && typ != expr.Any {
-		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", field, want, t)
+		c.Add(c.expressionPlace(w), "expr.type", "", "%s must be %s; this is %s", field, want, t)
 		return nil
 	}
 	c.reservedReads(w, program.Reads())
 	return program
+}
+
+// expressionPlace is where the whole text of an expression stands.
+func (c *checker) expressionPlace(w declared.Word) document.Place {
+	return c.Locate(w.Node, 0, len(w.Text))
 }
 
 // template compiles the text of an attribute that a rule works out from an item; nil if there is none, or a wrong one.
@@ -114,17 +120,14 @@ const readYourOwn = "read an attribute of your own"
 // reservedReads reports attributes of the engine's own that an expression reads.
 func (c *checker) reservedReads(w declared.Word, reads []string) {
 	for _, name := range reads {
-		if strings.HasPrefix(name, reservedPrefix) {
-			c.Add(c.Locate(w.Node, 0, len(w.Text)), "rule.reserved_attribute", readYourOwn,
-				"%q is reserved: dynamill keeps its stamps in attributes that begin with %s", name, reservedPrefix)
-		}
+		c.reservedHint(declared.Word{At: c.expressionPlace(w), Text: name}, readYourOwn)
 	}
 }
 
 // ordered reports an expression whose values have no order.
 func (c *checker) ordered(w declared.Word, e declared.Expression, t expr.Type) {
 	if t != expr.Any && t != expr.Number && t != expr.String {
-		c.Add(c.Locate(w.Node, 0, len(w.Text)), "expr.type", "", "%s must be %s; this is %s", e.Key, e.Want, t)
+		c.Add(c.expressionPlace(w), "expr.type", "", "%s must be %s; this is %s", e.Key, e.Want, t)
 	}
 }
 
@@ -139,7 +142,6 @@ func (c *checker) order(r *Rule) {
 			c.plainAttribute(w.As)
 		}
 	}
-	r.Shown = r.Decl.Shown
 }
 
 func (c *checker) badExpression(w declared.Word, field string, err error) {

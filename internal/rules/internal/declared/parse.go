@@ -18,7 +18,7 @@ import (
 type Parser struct {
 	*document.Document
 	Kinds  Kinds
-	Former bool // the file was in force once, perhaps before names had backquotes
+	Former bool // the file was in force once, perhaps before names had backquotes: placeholders of other tools are constants in it
 }
 
 // fields hands each field of a mapping to its function, and reports those that have none.
@@ -106,13 +106,11 @@ func (p Parser) missing(top document.Place) {
 }
 
 func (p Parser) table(n *document.Node, t *Table) {
-	keys := false
 	p.fields(n, "table", "table.unknown_field", map[string]func(document.Field){
 		"name": func(f document.Field) { t.Name = p.word(f.Value, "the table's name") },
 		"type": func(f document.Field) { t.TypeAttribute = p.name(p.word(f.Value, "the type attribute")) },
 		"case": func(f document.Field) { t.Case = p.keyCase(f.Value) },
 		"keys": func(f document.Field) {
-			keys = true
 			t.Keys = p.names(f.Value, "a key")
 			if len(t.Keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
 				p.Add(f.Value.Place, "table.keys", "write `keys: [pk, sk]`, or `keys: [pk]` for a table without a sort key",
@@ -124,7 +122,7 @@ func (p Parser) table(n *document.Node, t *Table) {
 			}
 		},
 	})
-	if !keys && n.Kind == document.MappingNode && !hasField(n, "keys") {
+	if n.Kind == document.MappingNode && !hasField(n, "keys") {
 		p.Add(n.Place, "table.keys", "write `keys: [pk, sk]` with the names of the table's own key attributes", "table does not name its keys")
 	}
 }
@@ -152,19 +150,15 @@ func (p Parser) entities(n *document.Node, f *File) {
 			p.Add(entry.Place, "entity.name", "a name has letters, digits and _, and begins with a letter",
 				"%q cannot be an entity's name", entry.Name)
 		}
-		hasKey := false
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
 			"unique":           func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
 			"match":            func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
 			"derived":          func(d document.Field) { e.Derived = p.flag(d, "derived") },
 			"expire":           func(x document.Field) { e.Expire = p.word(x.Value, "expire") },
 			"expire_attribute": func(x document.Field) { e.ExpireAttribute = p.name(p.word(x.Value, "expire_attribute")) },
-			"key": func(k document.Field) {
-				hasKey = true
-				p.entityKey(k.Value, &e)
-			},
+			"key":              func(k document.Field) { p.entityKey(k.Value, &e) },
 		})
-		if !hasKey && entry.Value.Kind == document.MappingNode && !hasField(entry.Value, "key") {
+		if entry.Value.Kind == document.MappingNode && !hasField(entry.Value, "key") {
 			p.Add(entry.Place, "entity.key", "add `key: { pk: \"...\", sk: \"...\" }`", "entity %s has no key", entry.Name)
 		}
 		f.Entities = append(f.Entities, e)
