@@ -3,8 +3,8 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
@@ -51,15 +51,13 @@ func CompileTemplate(src string) (*Template, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	reads := map[string]bool{}
 	for _, part := range t.parts {
 		if part.program != nil {
-			for _, name := range part.program.reads {
-				reads[name] = true
-			}
+			t.reads = append(t.reads, part.program.reads...)
 		}
 	}
-	t.reads = slices.Sorted(maps.Keys(reads))
+	slices.Sort(t.reads)
+	t.reads = slices.Compact(t.reads)
 	return t, nil
 }
 
@@ -195,7 +193,7 @@ func (t *Template) Value(get Lookup) (change.Value, bool, error) {
 		case change.KindString, change.KindNumber:
 			text = append(text, v.Text()...)
 		case change.KindBool:
-			text = append(text, v.boolText()...)
+			text = strconv.AppendBool(text, v.Bool())
 		default:
 			m.unfit(part.program.root.place(), v, "a text", "a string, a number or a condition")
 			return change.Value{}, false, m.err

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/change"
@@ -43,8 +42,6 @@ func (v value) written() change.Value {
 	}
 	return v.plain()
 }
-
-func (v value) boolText() string { return strconv.FormatBool(v.Bool()) }
 
 func (v value) missing() bool { return v.Missing() }
 
@@ -111,8 +108,8 @@ func (v value) size() (int, bool) {
 	return 0, false
 }
 
-// equal compares two values that are not missing: values of different types
-// are unequal, numbers compare as numbers however they are written.
+// equal compares two values that are not missing, or are inside a list or map, where two NULLs are equal: values of
+// different types are unequal, numbers compare as numbers however they are written.
 func equal(v, w value) bool {
 	if v.Kind() != w.Kind() {
 		return false
@@ -125,23 +122,14 @@ func equal(v, w value) bool {
 		}
 		return v.plain().Text() == w.plain().Text()
 	}
-	return equalInside(v.Value, w.Value)
-}
-
-// equalInside compares what may be inside a list or map, where two NULLs are equal.
-func equalInside(v, w change.Value) bool {
-	if v.Kind() != w.Kind() {
-		return false
-	}
+	inside := func(v, w change.Value) bool { return equal(wrap(v), wrap(w)) }
 	switch v.Kind() {
-	case change.KindNumber:
-		return v.Text() == w.Text() || equal(wrap(v), wrap(w))
 	case change.KindList:
-		return slices.EqualFunc(v.List(), w.List(), equalInside)
+		return slices.EqualFunc(v.List(), w.List(), inside)
 	case change.KindMap:
-		return maps.EqualFunc(v.Map(), w.Map(), equalInside)
+		return maps.EqualFunc(v.Map(), w.Map(), inside)
 	case change.KindStringSet, change.KindNumberSet, change.KindBinarySet:
-		return slices.Equal(members(v), members(w))
+		return slices.Equal(members(v.Value), members(w.Value))
 	}
 	return v.Text() == w.Text() && v.Bool() == w.Bool()
 }

@@ -166,11 +166,11 @@ func (p Parser) rightKeys(d *Declaration) bool {
 	}
 	slices.Sort(allowed)
 	for _, f := range d.keys {
+		variant := slices.IndexFunc(variants, func(v Kind) bool { return v.Traits().hasKey(f.Name) })
 		switch {
 		case f.Name == d.Kind.Word() || traits.hasKeyUnder(f.Name, under):
-		case slices.ContainsFunc(variants, func(v Kind) bool { return v.Traits().hasKey(f.Name) }):
-			i := slices.IndexFunc(variants, func(v Kind) bool { return v.Traits().hasKey(f.Name) })
-			key := variants[i].Traits().Variant
+		case variant >= 0:
+			key := variants[variant].Traits().Variant
 			p.Add(f.Place, "rule.field_of_variant", "write `"+key+": true` beside it, or leave it out", "`%s` goes with `%s: true`", f.Name, key)
 		case p.Kinds.hasKey(f.Name):
 			p.Add(f.Place, "rule.field_of_other_kind", "it has "+strings.Join(allowed, ", "), "%s has no `%s`", what, f.Name)
