@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/document"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
@@ -66,12 +67,17 @@ func (c *checker) alongItself(r *Rule, e *Entity) {
 	if other == 1 && own == len(r.Join.Fill)-1 && len(r.Decl.By) == 1 || len(e.Shape.Variables) == 0 {
 		return
 	}
-	last, at := e.Shape.Variables[len(e.Shape.Variables)-1], r.Decl.At
-	if r.Decl.HasBy {
-		at = r.Decl.PlaceOf("by")
-	}
-	c.Add(at, "rule.by", "name the variable of the key, and the attribute that holds it of the parent: `by: { "+last+": parentId }`",
+	last := e.Shape.Variables[len(e.Shape.Variables)-1]
+	c.Add(r.joinPlace(), "rule.by", "name the variable of the key, and the attribute that holds it of the parent: `by: { "+last+": parentId }`",
 		"`by` must say in one attribute which other %s is the parent of one", e.Decl.Name.Text)
+}
+
+// joinPlace is where the rule says by what it joins, or of which kind it is.
+func (r *Rule) joinPlace() document.Place {
+	if r.Decl.HasKey("by") {
+		return r.Decl.PlaceOf("by")
+	}
+	return r.Decl.At
 }
 
 // joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known. A child
@@ -109,11 +115,10 @@ func (j *Join) unfilled() []int {
 // joinPair enters one pair of `by`; false if the other side knows no such name.
 func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
 	from := c.ours(r, ours, pair.Ours)
-	if pair.Ours.Expression {
-		return c.joinFrom(r, theirs, ours, pair, from)
+	if !pair.Ours.Expression {
+		c.plainAttribute(pair.Ours)
 	}
-	c.plainAttribute(pair.Ours)
-	if c.isKey(pair.Ours.Text) && !from.IsElement() {
+	if !pair.Ours.Expression && c.isKey(pair.Ours.Text) && !from.IsElement() {
 		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
 			strings.Join(ours.Shape.Variables, ", "),
 			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
@@ -215,9 +220,5 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	if element := r.Each.As; element.Given() && !slices.ContainsFunc(r.Join.Fill, Ref.IsElement) && len(missing) == 1 {
 		hint = fmt.Sprintf("if an element is the %s, add `by: { %s: %s }`", missing[0], missing[0], element.Text)
 	}
-	at := r.Decl.At
-	if r.Decl.HasBy {
-		at = r.Decl.PlaceOf("by")
-	}
-	c.Add(at, "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
+	c.Add(r.joinPlace(), "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)
 }

@@ -27,7 +27,7 @@ type Declaration struct {
 	Source, Target Word // entities
 	Written        []Written
 	By             []JoinPair
-	HasBy, BadBy   bool // there is a `by`; a problem was reported of what it fills
+	BadBy          bool // a problem was reported of what a `by` fills
 	Each           Each
 	Per            Word      // whose values are added up apart
 	Lists          bool      // attributes stand under the kind's word: Written has them

@@ -111,7 +111,9 @@ func (p Parser) table(n *document.Node, t *Table) {
 		"type": func(f document.Field) { t.TypeAttribute = p.name(p.word(f.Value, "the type attribute")) },
 		"case": func(f document.Field) { t.Case = p.keyCase(f.Value) },
 		"keys": func(f document.Field) {
-			t.Keys = p.names(f.Value, "a key")
+			for _, w := range p.words(f.Value, "a key") {
+				t.Keys = append(t.Keys, p.name(w))
+			}
 			if len(t.Keys) > 2 || f.Value.Kind == document.ListNode && len(f.Value.Items) == 0 {
 				p.Add(f.Value.Place, "table.keys", "write `keys: [pk, sk]`, or `keys: [pk]` for a table without a sort key",
 					"a table has one or two key attributes; this names %d", len(t.Keys))

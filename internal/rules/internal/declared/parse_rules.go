@@ -73,7 +73,6 @@ func (p Parser) rule(entry document.Field) *Declaration {
 	}
 	d.Where = p.expression(d.values["where"], "where")
 	if n := d.values["by"]; n != nil {
-		d.HasBy = true
 		d.By, d.BadBy = p.by(n)
 	}
 	if n := d.values["each"]; n != nil && traits.hasKey("each") {

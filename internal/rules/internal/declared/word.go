@@ -37,15 +37,6 @@ func (p Parser) words(n *document.Node, what string) []Word {
 	return ws
 }
 
-// names reads a name, or a list of names.
-func (p Parser) names(n *document.Node, what string) []Word {
-	ws := p.words(n, what)
-	for i, w := range ws {
-		ws[i] = p.name(w)
-	}
-	return ws
-}
-
 // backquote encloses a name that has more than letters, digits and _.
 const backquote = "`"
 

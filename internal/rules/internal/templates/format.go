@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,13 +26,13 @@ const (
 	Upper
 )
 
-// cases are the words for them in a rule file.
-var cases = map[string]Case{"lower": Lower, "upper": Upper}
+// caseWords are the words for them in a rule file, "" for none.
+var caseWords = []string{"", "lower", "upper"}
 
 // CaseOf reads the word for a case.
 func CaseOf(word string) (Case, bool) {
-	c, ok := cases[word]
-	return c, ok
+	i := slices.Index(caseWords, word)
+	return Case(max(i, 0)), i > 0
 }
 
 // Of returns a text in the case, character by character.
@@ -54,7 +55,7 @@ func (c Case) char(char rune) rune {
 }
 
 // String is the word for the case in a rule file; "" for none.
-func (c Case) String() string { return [...]string{"", "lower", "upper"}[c] }
+func (c Case) String() string { return caseWords[c] }
 
 // isOf reports whether a text is in the case. It allocates nothing.
 func (c Case) isOf(text string) bool {
