@@ -8,7 +8,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
-	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -130,23 +129,29 @@ func (e *Entity) equalsText() string {
 // joinText is what fills the other side's key, as under `by`.
 func (r *Rule) joinText() string {
 	theirs, ours := r.sides()
-	pair := func(name string, from check.Ref) string {
-		if from.Expression != nil {
-			return templates.NameText(name) + ": " + programText(from.Expression)
-		}
-		if text := ours.variableOrAttribute(from); text != name {
-			return templates.NameText(name) + ": " + templates.NameText(text)
-		}
-		return templates.NameText(name)
-	}
+	names := theirs.shape.Variables
 	if r.ByUnique {
-		return pair(theirs.Unique, r.join.Unique)
+		names = []string{theirs.Unique}
 	}
 	var parts []string
-	for slot, from := range r.join.Fill {
-		parts = append(parts, pair(theirs.shape.Variables[slot], from))
+	for i, from := range r.join.Refs() {
+		part := templates.NameText(names[i])
+		if from.Expression != nil {
+			part += ": " + programText(from.Expression)
+		} else if text := ours.variableOrAttribute(from); text != names[i] {
+			part += ": " + templates.NameText(text)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// perText is what the rule file says under `per`.
+func (r *Rule) perText() string {
+	if r.Per.Expression {
+		return programText(r.per.Expression)
+	}
+	return templates.NameText(r.Per.Ours)
 }
 
 func programText(p *expr.Program) string {

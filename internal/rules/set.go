@@ -23,6 +23,29 @@ const (
 // VariablesMax is the most variables that one entity's key may have.
 const VariablesMax = templates.VariablesMax
 
+// Names that kinds, and callers of Load, need of the packages that read and check a rule file.
+type (
+	Declaration = declared.Declaration
+	Word        = declared.Word
+	Written     = declared.Written
+	Constant    = declared.Constant
+	Traits      = declared.Traits
+	Key         = declared.Key
+	Expression  = declared.Expression
+	WholeKey    = declared.WholeKey
+	Equals      = check.Equals
+	KeyText     = templates.KeyText
+	KeyCase     = templates.Case
+	Problem     = document.Problem
+	Problems    = document.Problems
+)
+
+// What can stand under the word of a kind.
+const (
+	AList   = declared.AList
+	ANumber = declared.ANumber
+)
+
 // Set is a compiled rule file. It is immutable and safe for concurrent use.
 type Set struct {
 	Table    Table
