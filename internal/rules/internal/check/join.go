@@ -68,7 +68,8 @@ func (c *checker) alongItself(r *Rule, e *Entity) {
 		return
 	}
 	last := e.Shape.Variables[len(e.Shape.Variables)-1]
-	c.Add(r.joinPlace(), "rule.by", "name the variable of the key, and the attribute that holds it of the parent: `by: { "+last+": parentId }`",
+	c.Add(r.joinPlace(), "rule.by",
+		"name the variable of the key, and the attribute that holds it of the parent: `by: { "+last+": parentId }`",
 		"`by` must say in one attribute which other %s is the parent of one", e.Decl.Name.Text)
 }
 
