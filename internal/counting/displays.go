@@ -10,7 +10,6 @@ import (
 	"github.com/dynamill/dynamill/internal/lanes"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/stream/leases"
-	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
 // display is a target that seems wrong to a Verify.
@@ -67,18 +66,14 @@ func (c *count) passed(ctx context.Context, read map[string]string) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("reading the leases: %w", err)
 	}
-	done := map[string]string{}
+	doneUpTo := map[string]string{}
 	for _, l := range rows {
-		switch {
-		case l.Stream != c.StreamARN || !l.OfShard():
-		case l.Finished():
-			done[l.Shard] = lanes.Pad(streamapi.Highest)
-		case l.Checkpoint != leases.TrimHorizon:
-			done[l.Shard] = lanes.Pad(l.Checkpoint)
+		if l.Stream == c.StreamARN && l.OfShard() {
+			doneUpTo[l.Shard] = done(l)
 		}
 	}
 	for shard, position := range read {
-		if c.reader.shards[shard].holds(position) && done[shard] < position {
+		if c.reader.shards[shard].holds(position) && doneUpTo[shard] < position {
 			return false, nil
 		}
 	}
