@@ -97,6 +97,7 @@ func (e *evidence) addRecord(key change.Key, after map[string]tally.Amount, shar
 	defer e.mu.Unlock()
 	for g, difference := range changes {
 		if e.sealed {
+			g = strings.Clone(g) // it is a part of an item, which must not stay in memory
 			e.further[g] = append(e.further[g], entry{shard, position, difference})
 			continue
 		}

@@ -3,7 +3,6 @@ package counting
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -225,7 +224,7 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	}
 	before, _ := r.Generation.Amounts(rec.Key, rec.Old) // readers set aside what the rule cannot read
 	after, _ := r.Generation.Amounts(rec.Key, rec.New)
-	if differences := differencesOf(before, after); len(differences) > 0 {
+	if differences := tally.Differences(before, after); len(differences) > 0 {
 		if r.isLate(s, position, rec.Created) {
 			return errAgain{"a record of shard " + s.info.ID + " came late: the scan may know it"}
 		}
@@ -336,20 +335,4 @@ func (r *reader) lateFor(m lanes.Mark) string {
 		}
 	}
 	return ""
-}
-
-// differencesOf are what a change from some amounts to others adds, by group.
-func differencesOf(before, after map[string]tally.Amount) map[string]tally.Amount {
-	all := map[string]tally.Amount{}
-	for group, a := range after {
-		if b := before[group]; !a.Equals(b) {
-			all[strings.Clone(group)] = a.Lacks(b)
-		}
-	}
-	for group, b := range before {
-		if _, there := after[group]; !there && !b.IsEmpty() {
-			all[strings.Clone(group)] = b.Negative()
-		}
-	}
-	return all
 }

@@ -56,11 +56,7 @@ func ParseCount(text string) int64 {
 }
 
 // Add is the sum of two amounts.
-func (a Amount) Add(b Amount) Amount {
-	value, err := a.Value.Add(b.Value)
-	parts, fits := a.Parts.add(b.Parts, 1)
-	return Amount{value, a.Members + b.Members, a.Operations + b.Operations, a.Beyond || b.Beyond || err != nil || !fits, parts}
-}
+func (a Amount) Add(b Amount) Amount { return Sum(a, b) }
 
 // Sum is the exact sum of amounts: no number needs to hold what only some of them add up to.
 func Sum(all ...Amount) (sum Amount) {
@@ -97,6 +93,29 @@ func (a Amount) Lacks(have Amount) Amount {
 	value, err := a.Value.Sub(have.Value)
 	parts, fits := a.Parts.add(have.Parts, -1)
 	return Amount{value, a.Members - have.Members, 0, a.Beyond || have.Beyond || err != nil || !fits, parts}
+}
+
+// Differences returns what a change from some amounts to others adds, by group. A group to which nothing changes has none; one to which
+// different amounts change by 0 has an empty one.
+func Differences(before, after map[string]Amount) map[string]Amount {
+	var all map[string]Amount
+	note := func(group string) {
+		a, b := after[group], before[group]
+		if a.Equals(b) {
+			return
+		}
+		if all == nil {
+			all = map[string]Amount{}
+		}
+		all[group] = a.Lacks(b)
+	}
+	for group := range before {
+		note(group)
+	}
+	for group := range after {
+		note(group)
+	}
+	return all
 }
 
 // Equals reports whether two amounts are the same, however many operations made them.

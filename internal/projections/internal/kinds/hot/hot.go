@@ -125,28 +125,14 @@ func (f *Form) Replays() string {
 
 // Amounts implements rules.Folder: the amounts of all elements of a list that name one group are added up.
 func (f *Form) Amounts(m *rules.Match, img change.Image) (map[string]tally.Amount, error) {
-	var all map[string]tally.Amount
-	var terms map[string][]tally.Amount
+	terms := map[string][]tally.Amount{}
 	err := f.ForEach(m, img, func(_ string, c rules.Contribution) {
-		amount := tally.Amount{Value: c.Amount, Members: 1}
-		if all == nil {
-			all = map[string]tally.Amount{c.Group: amount}
-			return
-		}
-		if first, more := all[c.Group]; more && len(terms[c.Group]) == 0 {
-			if terms == nil {
-				terms = map[string][]tally.Amount{}
-			}
-			terms[c.Group] = []tally.Amount{first, amount}
-		} else if more {
-			terms[c.Group] = append(terms[c.Group], amount)
-		} else {
-			all[c.Group] = amount
-		}
+		terms[c.Group] = append(terms[c.Group], tally.Amount{Value: c.Amount, Members: 1})
 	})
 	if err != nil {
 		return nil, err
 	}
+	all := make(map[string]tally.Amount, len(terms))
 	for group, of := range terms {
 		all[group] = tally.Sum(of...)
 	}
@@ -161,27 +147,4 @@ func (f *Form) read(m *rules.Match, img change.Image) (map[string]tally.Amount, 
 	all, err := f.Amounts(m, img)
 	bad, _ := errors.AsType[*rules.ItemError](err)
 	return all, bad
-}
-
-// Differences returns what a change from some amounts to others adds, by group. A group to which nothing changes has none; one to which
-// different amounts change by 0 has an empty one.
-func Differences(before, after map[string]tally.Amount) map[string]tally.Amount {
-	var all map[string]tally.Amount
-	note := func(group string) {
-		a, b := after[group], before[group]
-		if a.Equals(b) {
-			return
-		}
-		if all == nil {
-			all = map[string]tally.Amount{}
-		}
-		all[group] = a.Lacks(b)
-	}
-	for group := range before {
-		note(group)
-	}
-	for group := range after {
-		note(group)
-	}
-	return all
 }

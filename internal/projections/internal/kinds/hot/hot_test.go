@@ -118,7 +118,7 @@ func TestDifferencesOfAHistoryAddUpToItsLastImage(t *testing.T) {
 		var before map[string]tally.Amount
 		for _, img := range rapid.SliceOfN(image, 1, 6).Draw(t, "history") {
 			after := amounts(t, img)
-			for group, d := range hot.Differences(before, after) {
+			for group, d := range tally.Differences(before, after) {
 				sum[group] = sum[group].Add(d)
 			}
 			before = after

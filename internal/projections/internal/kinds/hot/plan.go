@@ -54,7 +54,7 @@ func (k *kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *p
 		u.Position = v.Record.Position
 		shown = true
 	}
-	differences := Differences(before, after)
+	differences := tally.Differences(before, after)
 	for _, group := range slices.Sorted(maps.Keys(differences)) {
 		fold := changes.Folds.OrPut(plan.GroupRef{Binding: b, Group: group}, Fold{First: v.Index})
 		fold.Entries = append(fold.Entries, Entry{
