@@ -2,6 +2,7 @@ package tally
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,14 @@ func (a Amount) String() string {
 	return fmt.Sprintf("%s/%d/%d%s", value, a.Members, a.Operations, a.Parts)
 }
 
-// Negative is what takes an amount back.
-func (a Amount) Negative() Amount { return Amount{}.Lacks(a) }
+// Negative is what takes an amount back. It counts no operations.
+func (a Amount) Negative() Amount {
+	parts := maps.Clone(a.Parts)
+	for per, p := range a.Parts {
+		parts[per] = Share{p.Value.Neg(), -p.Members}
+	}
+	return Amount{Value: a.Value.Neg(), Members: -a.Members, Beyond: a.Beyond, Parts: parts}
+}
 
 // Parse reads what String wrote. What is missing is 0.
 func Parse(text string) Amount {
@@ -61,14 +68,28 @@ func (a Amount) Add(b Amount) Amount { return Sum(a, b) }
 // Sum is the exact sum of amounts: no number needs to hold what only some of them add up to.
 func Sum(all ...Amount) (sum Amount) {
 	values := make([]decimal.Decimal, len(all))
+	var shares map[string][]decimal.Decimal
 	for i, a := range all {
-		parts, fits := sum.Parts.add(a.Parts, 1)
 		values[i] = a.Value
-		sum = Amount{sum.Value, sum.Members + a.Members, sum.Operations + a.Operations, sum.Beyond || a.Beyond || !fits, parts}
+		sum.Members, sum.Operations = sum.Members+a.Members, sum.Operations+a.Operations
+		sum.Beyond = sum.Beyond || a.Beyond
+		for per, p := range a.Parts {
+			if sum.Parts == nil {
+				sum.Parts, shares = Parts{}, map[string][]decimal.Decimal{}
+			}
+			shares[per] = append(shares[per], p.Value)
+			sum.Parts[per] = Share{Members: sum.Parts[per].Members + p.Members}
+		}
 	}
-	var err error
-	sum.Value, err = decimal.Sum(values...)
-	sum.Beyond = sum.Beyond || err != nil
+	exactly := func(values []decimal.Decimal) decimal.Decimal {
+		value, err := decimal.Sum(values...)
+		sum.Beyond = sum.Beyond || err != nil
+		return value
+	}
+	sum.Value = exactly(values)
+	for per, values := range shares {
+		sum.Parts[per] = Share{exactly(values), sum.Parts[per].Members}
+	}
 	return sum
 }
 
@@ -80,7 +101,7 @@ func AddUp(sum string, more []string) string {
 	}
 	for _, text := range more {
 		a := Parse(text)
-		fits := total.Parts.take(a.Parts, 1)
+		fits := total.Parts.take(a.Parts)
 		value, err := total.Value.Add(a.Value)
 		total.Value, total.Members, total.Operations = value, total.Members+a.Members, total.Operations+a.Operations
 		total.Beyond = total.Beyond || a.Beyond || err != nil || !fits
@@ -90,9 +111,8 @@ func AddUp(sum string, more []string) string {
 
 // Lacks returns a minus have: what must be added to have to reach a. It counts no operations.
 func (a Amount) Lacks(have Amount) Amount {
-	value, err := a.Value.Sub(have.Value)
-	parts, fits := a.Parts.add(have.Parts, -1)
-	return Amount{value, a.Members - have.Members, 0, a.Beyond || have.Beyond || err != nil || !fits, parts}
+	a.Operations = 0
+	return Sum(a, have.Negative())
 }
 
 // Differences returns what a change from some amounts to others adds, by group. A group to which nothing changes has none; one to which

@@ -52,26 +52,12 @@ func parseParts(text string) Parts {
 	return ps
 }
 
-// add is the sum with others so many times, 1 or -1; false if no number holds a part of it.
-func (ps Parts) add(others Parts, times int64) (sum Parts, fits bool) {
-	if len(others) == 0 {
-		return ps, true
-	}
-	if sum = maps.Clone(ps); sum == nil {
-		sum = Parts{}
-	}
-	return sum, sum.take(others, times)
-}
-
-// take adds others so many times, 1 or -1; false if no number holds a part of the sum.
-func (ps Parts) take(others Parts, times int64) (fits bool) {
+// take adds others; false if no number holds a part of the sum.
+func (ps Parts) take(others Parts) (fits bool) {
 	fits = true
 	for per, p := range others {
-		if times < 0 {
-			p.Value = p.Value.Neg()
-		}
 		value, err := ps[per].Value.Add(p.Value)
-		ps[per], fits = Share{value, ps[per].Members + times*p.Members}, fits && err == nil
+		ps[per], fits = Share{value, ps[per].Members + p.Members}, fits && err == nil
 	}
 	return fits
 }

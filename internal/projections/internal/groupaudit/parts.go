@@ -8,7 +8,6 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
@@ -54,15 +53,14 @@ func mendParts(ctx context.Context, e *auditing.Evidence, r drift.Reading, total
 		if i > 0 && !torn && row[state.Listed] == nil {
 			continue
 		}
-		held := tally.Amount{Value: decimal.New(0), Operations: state.CountOf(row["ops"])}
+		held := tally.Amount{Operations: state.CountOf(row["ops"])}
 		if a, err := state.ReadAccumulator(row); !torn && err == nil {
 			held = a
 			held.Parts, _ = audit.ReadParts(attributes.ItemFromTable(row))
 		}
 		if i == 0 {
-			operations := held.Operations + max(1, ahead-total.Operations)
-			held = held.Add(tally.Parse(r.Fix.Lacks))
-			held.Operations = operations
+			raised := tally.Amount{Operations: max(1, ahead-total.Operations)}
+			held = tally.Sum(held, tally.Parse(r.Fix.Lacks), raised)
 		}
 		put := putAccumulator(e.Tables.Reader, key, row, held)
 		delete(put.Put.Item, state.Listed)

@@ -3,7 +3,6 @@ package groups
 import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
-	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -44,34 +43,30 @@ func TotalKeys(g plan.GroupRef) []table.Key {
 
 // AddUp adds up the rows of an aggregate.
 func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
-	t, parts := Total{Rows: rows}, map[string][]decimal.Decimal{}
-	var values []decimal.Decimal
+	t, torn := Total{Rows: rows}, false
+	var amounts []tally.Amount
 	for suffix := range g.Suffixes {
 		r, ok := rows[state.AccumulatorKey(g, suffix)]
 		if !ok {
 			continue
 		}
 		a, err := state.ReadAccumulator(r)
-		t.Operations += a.Operations
-		t.Members += a.Members
+		torn = torn || err != nil
+		if g.Rule.HasPer() {
+			parts, readable := audit.ReadParts(attributes.ItemFromTable(r))
+			a.Parts, torn = parts, torn || !readable
+		}
+		amounts = append(amounts, a)
 		t.Listed = t.Listed || r[state.Listed] != nil
 		t.Expired = max(t.Expired, state.CountOf(r[state.ExpiredAt]))
-		if err != nil {
-			t.Err = plan.Overflow("the sum").Parked
-		}
-		values = append(values, a.Value)
-		if g.Rule.HasPer() && !t.addParts(parts, r) {
-			t.Err = plan.Overflow("the sum").Parked
-		}
 	}
-	if !t.sumParts(parts) {
+	t.Amount = tally.Sum(amounts...)
+	switch {
+	case t.Beyond && g.Rule.HasPer():
 		t.Err = plan.Overflow("the sum under one value").Parked
-	}
-	value, err := decimal.Sum(values...)
-	if err != nil {
+	case t.Beyond || torn:
 		t.Err = plan.Overflow("the sum").Parked
 	}
-	t.Value = value
 	if !g.Rule.ByUnique {
 		t.Targets = []change.Key{change.ParseKey(g.Group)}
 		return t
@@ -82,30 +77,6 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 		t.Targets = append(t.Targets, change.ParseKey(text))
 	}
 	return t
-}
-
-// addParts adds the parts that an accumulator holds to those of the others; false if one of them is torn.
-func (t *Total) addParts(values map[string][]decimal.Decimal, row table.Row) bool {
-	parts, readable := audit.ReadParts(attributes.ItemFromTable(row))
-	if t.Parts == nil {
-		t.Parts = tally.Parts{}
-	}
-	for per, p := range parts {
-		values[per] = append(values[per], p.Value)
-		t.Parts[per] = tally.Share{Members: t.Parts[per].Members + p.Members}
-	}
-	return readable
-}
-
-// sumParts adds up the parts of all accumulators; false if no number holds a result.
-func (t *Total) sumParts(values map[string][]decimal.Decimal) bool {
-	fits := true
-	for per, all := range values {
-		value, err := decimal.Sum(all...)
-		t.Parts[per] = tally.Share{Value: value, Members: t.Parts[per].Members}
-		fits = fits && err == nil
-	}
-	return fits
 }
 
 // CrowdedKey is the parked row of an aggregate with too many values.
