@@ -20,8 +20,8 @@ func factOfDerived(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit fun
 	if !b.Rule.Target.HasKey(s.Key) {
 		return
 	}
-	value := shownOn(b.Rule, s.Image)
-	if !groups.IsWhole(b, s.Key, s.Image) {
+	value := Shown(b, s.Image)
+	if !groups.IsWhole(b.Rule.Target, s.Key, s.Image) {
 		value = partOnly
 	}
 	data := value + "\x00" + strconv.FormatInt(a.CountShown(b, s.Key, "", s.Image), 10)
@@ -38,7 +38,7 @@ func (c *groupCase) judgeDerived(b *plan.Binding, s drift.Suspect, value string,
 			break
 		}
 	}
-	wrong := !c.beyond() && value != c.shown(b.Rule) || count > c.have.Operations
+	wrong := !c.beyond() && value != c.shown(b) || count > c.have.Operations
 	if wrong || c.want.Members == 0 && first == b {
 		c.Suspect(s)
 	}
@@ -73,7 +73,7 @@ func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	reading.Fix.Keys = []change.Key{it.Key}
 	reading.State = change.Digest(
 		change.String(strconv.FormatInt(s.Operations, 10)), change.String(strconv.FormatInt(members, 10)), auditing.RuleValue(b, item),
-		change.Bool(item != nil && groups.IsWhole(b, it.Key, item)), change.Bool(s.Expired))
+		change.Bool(item != nil && groups.IsWhole(b.Rule.Target, it.Key, item)), change.Bool(s.Expired))
 	f := drift.Finding{Rule: b.Rule.Name, Kind: drift.Display, Item: it.Key, Group: reading.Suspect.Group}
 	switch {
 	case item == nil && (members <= 0 || s.Expired), item != nil && members <= 0 && it.Waits:
@@ -83,7 +83,7 @@ func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 	case members <= 0:
 		f.What, f.Found, f.WriteUnits = drift.Surplus, "an item", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
-	case !groups.IsWhole(b, it.Key, item):
+	case !groups.IsWhole(b.Rule.Target, it.Key, item):
 		f.What, f.Expected, f.Found, f.WriteUnits = drift.Wrong, "an item that dynamill made", "another", audit.UnitsOf(item)
 		reading.Findings = []drift.Finding{f}
 	default:

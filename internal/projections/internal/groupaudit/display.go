@@ -12,19 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
-	"github.com/dynamill/dynamill/internal/rules"
-	"github.com/dynamill/dynamill/internal/tally"
 )
-
-// Shown is what an item shows under a rule, as displays are compared.
-func Shown(b *plan.Binding, img change.Image) string { return shownOn(b.Rule, img) }
-
-// Wanted is what the target of a group shows that adds up to an amount.
-func Wanted(b *plan.Binding, a tally.Amount) string { return wantedOf(b.Rule, a) }
-
-func wantedOf(r *rules.Rule, a tally.Amount) string {
-	return formOf(r).Shown(formOf(r).Values(groups.Total{Amount: a}))
-}
 
 // Displays compares what targets show of a group with its rows, and returns those that show something else. The first item that is known
 // by a unique value shows the group, the others show nothing. It returns nothing of a total that no number holds.
@@ -70,7 +58,7 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 			values = formOf(g.Rule).Values(t)
 		}
 		d := lanes.Display{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
-			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: shownOn(g.Rule, img)}
+			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: Shown(g.Binding, img)}
 		if d.Want != d.Have {
 			all = append(all, d)
 		}

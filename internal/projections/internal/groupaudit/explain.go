@@ -31,8 +31,7 @@ func (f Auditing) RowsOf(_ *explaining.Explainer, b *plan.Binding, s *audit.Subj
 	if !ok {
 		return nil
 	}
-	for suffix := range b.Suffixes {
-		key := state.AccumulatorKey(plan.GroupRef{Binding: b, Group: group}, suffix)
+	for _, key := range groups.Accumulators(nil, plan.GroupRef{Binding: b, Group: group}) {
 		rows = append(rows, explaining.Row{Key: key, Name: "accumulator", Rule: b.ID, Says: accumulatorWords(b)})
 	}
 	return rows

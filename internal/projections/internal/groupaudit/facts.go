@@ -42,7 +42,7 @@ func (Auditing) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit 
 	if s.Match.Entity != b.Rule.Target || !a.Shows(b) {
 		return
 	}
-	value := shownOn(b.Rule, s.Image)
+	value := Shown(b, s.Image)
 	group, ok, err := b.Rule.GroupOf(&s.Match, s.Image)
 	switch {
 	case err != nil:
@@ -246,7 +246,7 @@ func (c *groupCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	}
 	want := ""
 	if c.first == "" {
-		c.first, want, s.Want = s.Item.String(), c.shown(c.Auditor.ByID(c.ID).Rule), c.want.String()
+		c.first, want, s.Want = s.Item.String(), c.shown(c.Auditor.ByID(c.ID)), c.want.String()
 	}
 	if s.Members = []string{c.first}; !c.beyond() && value != want || count > c.have.Operations {
 		c.Suspect(s)
@@ -283,11 +283,11 @@ func (c *groupCase) judgeMember() {
 }
 
 // shown is what a target of the group must show, as displays are compared.
-func (c *groupCase) shown(r *rules.Rule) string {
+func (c *groupCase) shown(b *plan.Binding) string {
 	if c.members != nil {
 		return c.members.Shown()
 	}
-	return wantedOf(r, c.want)
+	return Wanted(b, c.want)
 }
 
 // compareDisplay says whether an item displays values, as Form.Shown tells.

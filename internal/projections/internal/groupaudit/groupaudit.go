@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/tally"
 )
@@ -43,11 +44,12 @@ type Auditing struct{}
 
 func formOf(r *rules.Rule) Form { return r.Form.(Form) }
 
-// shownOn is what an item shows under a rule, as displays are compared.
-func shownOn(r *rules.Rule, img change.Image) string {
-	values := make([]change.Value, len(r.Writes))
-	for i, name := range r.Writes {
-		values[i] = img.Lookup(name)
-	}
-	return formOf(r).Shown(values)
+// Shown is what an item shows under a rule, as displays are compared.
+func Shown(b *plan.Binding, img change.Image) string {
+	return formOf(b.Rule).Shown(plan.ValuesOf(b.Rule, img))
+}
+
+// Wanted is what the target of a group shows that adds up to an amount.
+func Wanted(b *plan.Binding, a tally.Amount) string {
+	return formOf(b.Rule).Shown(formOf(b.Rule).Values(groups.Total{Amount: a}))
 }

@@ -295,7 +295,7 @@ func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool
 		return mendParts(ctx, e, r, total, ahead, stuck)
 	}
 	key, c := state.AccumulatorKey(g, 0), table.NewExpression()
-	condition := table.Whole(c.Same("ops", attributes.FromTable(e.Rows[key]["ops"])))
+	condition := table.Whole(c.SameAs(e.Rows[key], "ops"))
 	lacks := tally.Parse(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
 	add := c.Format("ADD %n %v, %n %v, %n %v",

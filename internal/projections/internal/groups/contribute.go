@@ -5,7 +5,6 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -42,7 +41,7 @@ func Consolidate(ctx context.Context, h *host.Host, g plan.GroupRef, per string,
 			continue
 		}
 		c := table.NewExpression()
-		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
+		condition := table.Whole(c.SameAs(rows[key], "ops"))
 		set := c.Format("SET %n = %v ADD %n %v, %n %v", name, state.Number(value), members, table.Number(0), "ops", table.Number(1))
 		if g.Rule.HasPer() {
 			set += c.Format(", %n %v, %n %v", "value", table.Number(0), "members", table.Number(0)) // the row may be new

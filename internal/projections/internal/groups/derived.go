@@ -18,7 +18,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		return false
 	}
 	context, group := contextOf(b, p.Incarnation, rec.Key, ""), plan.GroupRef{Binding: b, Group: rec.Key.String()}
-	if rec.Old != nil && rec.New != nil && IsWhole(b, rec.Key, rec.New) && IsWhole(b, rec.Key, rec.Old) {
+	if rec.Old != nil && rec.New != nil && IsWhole(b.Rule.Target, rec.Key, rec.New) && IsWhole(b.Rule.Target, rec.Key, rec.Old) {
 		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
 		if ours || plan.Untouched(b, rec.Old, rec.New) {
 			if ru := pl.Rollups.Of(group); ru != nil { // of an earlier record: other rules may find more in this one
@@ -28,7 +28,7 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		}
 	}
 	ru := pl.Rollups.OrPut(group, plan.Rollup{First: s.Index})
-	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b, rec.Key, rec.Old)
+	ru.Expired = rec.New == nil && rec.Expired && IsWhole(b.Rule.Target, rec.Key, rec.Old)
 	if rec.New == nil && rec.Old != nil {
 		if st, ok := stamp.Read(rec.Old.Lookup(b.Stamp), context); ok {
 			ru.Showed = st.Version.Count()

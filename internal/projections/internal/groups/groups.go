@@ -70,7 +70,7 @@ func (Family) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // showsNothing reports whether a target shows nothing of a group in which nothing was ever counted.
 func showsNothing(r *rules.Rule) bool {
-	return IsNothing(FormOf(r).Values(Total{Amount: tally.Amount{}}))
+	return IsNothing(FormOf(r).Values(Total{}))
 }
 
 // IsNothing reports whether all values are absent.
@@ -98,8 +98,8 @@ func Scope(b *plan.Binding, group string) string {
 }
 
 // IsWhole reports whether an item is one that rules made, and of the entity.
-func IsWhole(b *plan.Binding, key change.Key, img change.Image) bool {
-	return plan.IsMade(key, img) && b.Rule.Target.Is(img)
+func IsWhole(entity *rules.Entity, key change.Key, img change.Image) bool {
+	return plan.IsMade(key, img) && entity.Is(img)
 }
 
 // Needs are what a rule of groups calls on the user's table beside what all rules call.

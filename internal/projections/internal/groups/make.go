@@ -38,6 +38,9 @@ func (it *Item) parts() []plan.GroupRef {
 	return groups
 }
 
+// seenWhole reports whether the item, as it was seen, is one that rules made, and of the entity.
+func (it *Item) seenWhole() bool { return IsWhole(it.Entity, it.Key, it.seen) }
+
 // Rows are the accumulators that decide on the item.
 func (it *Item) Rows() (keys []table.Key) {
 	for _, g := range it.parts() {
@@ -198,24 +201,16 @@ func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
 	return nil
 }
 
-func isWholeItem(it *Item, img change.Image) bool {
-	return plan.IsMade(it.Key, img) && it.Entity.Is(img)
-}
-
 // isRight reports whether an item is as the rows say.
 func (r run) isRight(it *Item, s Settlement, img change.Image) bool {
 	switch {
 	case img == nil:
 		return s.Members <= 0 || s.Expired && !it.deleted
-	case s.Members <= 0 && !it.Waits, !isWholeItem(it, img):
+	case s.Members <= 0 && !it.Waits, !IsWhole(it.Entity, it.Key, img):
 		return false
 	}
 	for i, g := range it.parts() {
-		if s.Totals[i].Err != nil {
-			continue
-		}
-		v, shown := r.shownVersion(g, it.Key, img, FormOf(g.Rule).Values(s.Totals[i]))
-		if !shown || v.UnderEpoch(r.Planner.Epoch) != r.versionOf(s.Totals[i]) {
+		if s.Totals[i].Err == nil && !r.showsTotal(g, s.Totals[i], it.Key, img) {
 			return false
 		}
 	}

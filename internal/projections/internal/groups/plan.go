@@ -96,10 +96,7 @@ func Display(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, 
 	}
 	ru := pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: group}, plan.Rollup{})
 	ru.Present = ru.Present || present
-	if ru.Seen == nil {
-		ru.Seen = map[change.Key]change.Image{}
-	}
-	ru.Seen[key] = img
+	see(ru, key, img)
 }
 
 // RollUpText says what the roll-up of a group writes.

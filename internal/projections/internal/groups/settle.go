@@ -8,7 +8,6 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -66,7 +65,7 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	if it.known && (w.fresh || !it.forced) && w.isRight(it, s, it.seen) {
 		return target.Written, nil
 	}
-	if it.known && !w.fresh && !isWholeItem(it, it.seen) {
+	if it.known && !w.fresh && !it.seenWhole() {
 		return target.RaceLost, nil // the item comes or goes as a whole, in a transaction
 	}
 	if !w.correctionsCounted {
@@ -108,7 +107,7 @@ func (w *settling) countCorrections(ctx context.Context, s Settlement) error {
 
 // leaveOutContested leaves out the rules beyond their bound. An item that comes as a whole comes with their values.
 func (w *settling) leaveOutContested(s Settlement) {
-	if w.it.known && !isWholeItem(w.it, w.it.seen) {
+	if w.it.known && !w.it.seenWhole() {
 		return
 	}
 	for _, i := range w.beyondBound {
@@ -118,7 +117,7 @@ func (w *settling) leaveOutContested(s Settlement) {
 
 // isLeft reports whether an item that another program deleted or replaced is left as it is: all its rules are beyond their bounds.
 func (w *settling) isLeft(s Settlement) bool {
-	if len(w.beyondBound) == 0 || w.it.expired || isWholeItem(w.it, w.it.seen) {
+	if len(w.beyondBound) == 0 || w.it.expired || w.it.seenWhole() {
 		return false
 	}
 	for i, t := range s.Totals {
@@ -134,7 +133,7 @@ var errContested = &rules.ItemError{Code: "heal.contested"}
 
 // bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
 func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (target.Outcome, error) {
-	stays := s.Members > 0 && (!w.it.known || isWholeItem(w.it, w.it.seen)) && w.hasRoom(w.it, s)
+	stays := s.Members > 0 && (!w.it.known || w.it.seenWhole()) && w.hasRoom(w.it, s)
 	if stays && (!w.fresh || leftOut || w.refused) {
 		ended, _, err := w.to.Write(ctx, w.itemWrite(w.it, s))
 		if ended != target.RaceLost || err != nil {
@@ -202,7 +201,7 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 	parts := []ddb.TransactWriteItem{part}
 	for _, key := range it.Rows() {
 		c := table.NewExpression() // absent: no operation was ever counted there
-		parts = append(parts, r.Tables.CheckPart(key, table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"]))), c))
+		parts = append(parts, r.Tables.CheckPart(key, table.Whole(c.SameAs(rows[key], "ops")), c))
 	}
 	err := r.Tables.Transact(ctx, "deriving "+it.Key.String(), []string{it.Live[0].ID}, parts)
 	switch {
@@ -248,7 +247,7 @@ func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[ta
 			continue
 		}
 		c := table.NewExpression()
-		condition := table.Whole(c.Same("ops", attributes.FromTable(rows[key]["ops"])))
+		condition := table.Whole(c.SameAs(rows[key], "ops"))
 		update := c.Format("SET %n = %v", state.ExpiredAt, table.Number(s.Operations))
 		written, err := r.Tables.UpdateState(ctx, it.Live[0].ID, "noting that "+it.Key.String()+" expired", key, update, condition, c)
 		if err != nil || !written {
