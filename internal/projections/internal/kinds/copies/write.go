@@ -43,37 +43,15 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 	return ended, err
 }
 
-// stampOf is the stamp of a parent's state on a child.
-func (w run) stampOf(pw parentWrite, child change.Key) stamp.Stamp {
-	context := stamp.Context(w.Planner.Incarnation, child, pw.Parent.String())
-	return stamp.Stamp{Context: context, Version: pw.Version, Digest: stamp.Digest(pw.values)}
-}
-
 // isOn reports whether a child holds the parent's values. The digest of each in a stamp is too short to tell.
 func (pw parentWrite) isOn(child change.Image) bool {
 	return change.Digest(plan.ValuesOf(pw.Rule, child)...) == change.Digest(pw.values...)
-}
-
-// on puts the copies and the stamp on a child. The caller adds the condition.
-func (pw parentWrite) on(child change.Key, s stamp.Stamp) *target.Write {
-	t := target.On(pw.Binding, "copying to "+child.String(), child)
-	t.Stamp(s)
-	pw.putCopies(t)
-	return t
 }
 
 func (pw parentWrite) putCopies(t *target.Write) {
 	for i, copied := range pw.Rule.Attributes {
 		t.Put(copied.As, pw.values[i])
 	}
-}
-
-// sendCopies sends the write of a child, and counts it.
-func (w run) sendCopies(ctx context.Context, to target.Sender, t *target.Write) (ended target.Outcome, current change.Image, err error) {
-	if ended, current, err = to.Write(ctx, t); ended == target.Written && err == nil {
-		w.Counters.Children.Add(1)
-	}
-	return ended, current, err
 }
 
 // writeChild writes a parent's state on a child as it was read, trying again with the child as it is as often as it
@@ -108,16 +86,23 @@ func (w run) writeChild(ctx context.Context, to target.Sender, pw parentWrite, k
 // changed since it was read, current is the child as it is now.
 func (w run) writeCopies(ctx context.Context, to target.Sender, pw parentWrite, key change.Key, child change.Image) (
 	ended target.Outcome, current change.Image, err error) {
-	s := w.stampOf(pw, key)
+	s := stamp.Stamp{Context: stamp.Context(w.Planner.Incarnation, key, pw.Parent.String()), Version: pw.Version,
+		Digest: stamp.Digest(pw.values)}
 	if child.Lookup(pw.Stamp).Equal(change.String(s.String())) && pw.isOn(child) {
 		return target.Written, nil, nil
 	}
-	t := pw.on(key, s)
+	t := target.On(pw.Binding, "copying to "+key.String(), key)
+	t.Stamp(s)
+	pw.putCopies(t)
 	children.StillChild(w.Tables.Reader, t, child)
-	return w.sendCopies(ctx, to, t)
+	if ended, current, err = to.Write(ctx, t); ended == target.Written && err == nil {
+		w.Counters.Children.Add(1)
+	}
+	return ended, current, err
 }
 
-// Unlinked implements children.Family: copies go off a child that refers to no parent. One whose parent cannot be named keeps them.
+// Unlinked implements children.Family: copies and stamp go off a child that refers to no parent, if that is still so. One whose parent
+// cannot be named keeps them.
 func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, f *children.Fill) error {
 	if f.Bad != nil {
 		return nil
@@ -125,16 +110,11 @@ func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, f *chil
 	if allowed, err := r.MayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
 		return err
 	}
-	return run{children.Run{Run: r}}.strip(ctx, id)
-}
-
-// strip takes copies and stamp off a child that refers to no parent, if that is still so.
-func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 	doing := "taking copies off " + id.Key.String()
 	return table.Contend(ctx, doing, func() (table.Round, error) {
-		items, err := w.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
+		items, err := r.Tables.ReadItems(ctx, "reading child "+id.Key.String(), []change.Key{id.Key})
 		child := items[id.Key]
-		if l := children.LinkOf(w.Planner, id.Binding, id.Key, table.Image(child)); err != nil || !l.IsChild || l.Refers || l.Bad != nil {
+		if l := children.LinkOf(r.Planner, id.Binding, id.Key, table.Image(child)); err != nil || !l.IsChild || l.Refers || l.Bad != nil {
 			return table.Finished, err
 		}
 		names := slices.DeleteFunc(append(slices.Clone(id.Rule.Writes), id.Stamp), func(name string) bool {
@@ -145,8 +125,8 @@ func (w run) strip(ctx context.Context, id plan.ItemRule) error {
 		}
 		t := target.On(id.Binding, doing, id.Key)
 		t.TakeOff(names...)
-		children.StillChild(w.Tables.Reader, t, child)
-		ended, _, err := w.Targets.Write(ctx, t)
+		children.StillChild(r.Tables.Reader, t, child)
+		ended, _, err := r.Targets.Write(ctx, t)
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
 }
