@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
@@ -53,19 +54,14 @@ var procedures = map[drift.Kind]*auditing.Procedure{
 // Procedure implements auditing.Family.
 func (kind) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
 
-// wantedIn is what a suspect item must hold as it was read; false if it is gone, or of another entity.
-func wantedIn(e *auditing.Evidence, sus drift.Suspect) (Wanted, bool) {
-	b, item := e.ByID(sus.Rule), e.Items[sus.Item]
-	m, ok := e.Set.Identify(sus.Item, item)
-	if item == nil || !ok || m.Entity != b.Rule.Target {
-		return Wanted{}, false
-	}
-	return wantedOf(e.Planner, b, sus.Item, &m, item), true
+// wantedOfSuspect is what a suspect item must hold as it was read; false if it is gone, or of another entity.
+func wantedOfSuspect(e *auditing.Evidence, sus drift.Suspect) (Wanted, bool) {
+	return wantedIn(e.Planner, plan.ItemRule{Binding: e.ByID(sus.Rule), Key: sus.Item}, table.Image(e.Items[sus.Item]))
 }
 
 func judgeValue(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	b, item := e.ByID(sus.Rule), e.Items[sus.Item]
-	w, ok := wantedIn(e, sus)
+	w, ok := wantedOfSuspect(e, sus)
 	reading := drift.ReadingOf(sus, change.Digest(append([]change.Value{auditing.RuleValue(b, item), change.Bool(ok)}, w.Values...)...))
 	if ok && !w.holds(b, item) {
 		f := drift.Finding{Rule: b.Rule.Name, Kind: computedValue, Item: sus.Item, WriteUnits: audit.UnitsOf(item)}
@@ -75,7 +71,7 @@ func judgeValue(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 }
 
 func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	if w, _ := wantedIn(e, sus); w.Bad != nil {
+	if w, _ := wantedOfSuspect(e, sus); w.Bad != nil {
 		return e.JudgeParked(sus, w.Bad.Code)
 	}
 	return e.JudgeParked(sus, "")

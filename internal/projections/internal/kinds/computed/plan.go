@@ -54,6 +54,18 @@ func wantedOf(p *plan.Planner, b *plan.Binding, key change.Key, m *rules.Match, 
 	return w
 }
 
+// wantedIn is what an item must hold as it was read; false if it is gone, or of another entity.
+func wantedIn(p *plan.Planner, id plan.ItemRule, img change.Image) (Wanted, bool) {
+	if img == nil {
+		return Wanted{}, false
+	}
+	m, ok := p.Set.Identify(id.Key, img)
+	if !ok || m.Entity != id.Rule.Target {
+		return Wanted{}, false
+	}
+	return wantedOf(p, id.Binding, id.Key, &m, img), true
+}
+
 // holds reports whether an item holds these values.
 func (w Wanted) holds(b *plan.Binding, img change.Image) bool {
 	for i, name := range b.Rule.Writes {

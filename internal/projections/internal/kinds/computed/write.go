@@ -35,7 +35,7 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 func (w run) bring(ctx context.Context, to target.Sender, id plan.ItemRule, it *Item) error {
 	img, counted := it.Image, false
 	return table.Contend(ctx, "setting attributes of "+id.Key.String(), func() (table.Round, error) {
-		wanted, ok := w.wanted(id, img)
+		wanted, ok := wantedIn(w.Planner, id, img)
 		if !ok || wanted.isOn(id.Binding, img) {
 			return table.Finished, nil
 		}
@@ -48,27 +48,12 @@ func (w run) bring(ctx context.Context, to target.Sender, id plan.ItemRule, it *
 			return table.Finished, err
 		}
 		if img = current; img == nil { // it is gone, or the endpoint does not return it
-			img, err = w.read(ctx, id)
+			items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
+			img = table.Image(items[id.Key])
+			return table.Lost, err
 		}
 		return table.Lost, err
 	})
-}
-
-// wanted is what an item must hold; false if it is gone, or of another entity.
-func (w run) wanted(id plan.ItemRule, img change.Image) (Wanted, bool) {
-	if img == nil {
-		return Wanted{}, false
-	}
-	m, ok := w.Planner.Set.Identify(id.Key, img)
-	if !ok || m.Entity != id.Rule.Target {
-		return Wanted{}, false
-	}
-	return wantedOf(w.Planner, id.Binding, id.Key, &m, img), true
-}
-
-func (w run) read(ctx context.Context, id plan.ItemRule) (change.Image, error) {
-	items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
-	return table.Image(items[id.Key]), err
 }
 
 // write is the write of what an item must hold, if the item is still of the entity and holds what the rule read.
@@ -120,7 +105,7 @@ func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.Parked
 // updateParking parks an item that the rule cannot read, or clears what is parked of one that it can.
 func (w run) updateParking(ctx context.Context, id plan.ItemRule, it *Item) error {
 	return w.ParkUnread(ctx, id, it.Position, id.Rule.Reads, func(img change.Image) *rules.ItemError {
-		wanted, _ := w.wanted(id, img)
+		wanted, _ := wantedIn(w.Planner, id, img)
 		return wanted.Bad
 	})
 }
