@@ -46,13 +46,7 @@ func shownBy(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image
 		return shown{}
 	}
 	f, s := Of(b.Rule), shown{Exists: true, Marked: v.known, Depth: v.depth}
-	var path, lineage change.Value
-	if f.path != "" {
-		path = item.Lookup(f.path)
-	}
-	if f.lineage != "" {
-		lineage = item.Lookup(f.lineage)
-	}
+	path, lineage := f.heldBy(item)
 	s.Path, s.Named = path.Text(), path.Kind() == change.KindString
 	for _, v := range idsIn(lineage) {
 		s.IDs = append(s.IDs, v.Text())

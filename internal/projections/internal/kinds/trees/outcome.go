@@ -54,17 +54,12 @@ func (v view) equal(other view) bool {
 	return v.exists == other.exists && v.known == other.known && (!v.known || v.outcome.equal(other.outcome))
 }
 
-// within is what the stamp on an item names beside the item: its parent; "" for none.
-func within(l children.Link) string {
-	if !l.Refers {
-		return ""
-	}
-	return l.Parent.String()
-}
-
-// contextOf is the context of an item's stamp.
+// contextOf is the context of an item's stamp: it names its parent, if it has one.
 func contextOf(p *plan.Planner, key change.Key, l children.Link) string {
-	return stamp.Context(p.Incarnation, key, within(l))
+	if !l.Refers {
+		return stamp.Context(p.Incarnation, key, "")
+	}
+	return stamp.Context(p.Incarnation, key, l.Parent.String())
 }
 
 // viewOf is an item as its children see it; nil is none.
@@ -87,14 +82,8 @@ func viewIn(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image,
 	if !told || !ok {
 		return v // another program wrote over it
 	}
-	f := Of(b.Rule)
 	v.known, v.depth = true, depth
-	if f.path != "" {
-		v.path = item.Lookup(f.path)
-	}
-	if f.lineage != "" {
-		v.lineage = item.Lookup(f.lineage)
-	}
+	v.path, v.lineage = Of(b.Rule).heldBy(item)
 	return v
 }
 
@@ -147,12 +136,7 @@ func idsIn(lineage change.Value) []change.Value {
 }
 
 func contains(lineage change.Value, id string) bool {
-	for _, v := range idsIn(lineage) {
-		if v.Kind() == change.KindString && v.Text() == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(idsIn(lineage), change.String(id).Equal)
 }
 
 // alone is what an item shows that refers to no parent: nothing, if that is because it cannot be read.

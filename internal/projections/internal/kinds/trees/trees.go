@@ -138,6 +138,17 @@ func (f *Form) values(path, lineage change.Value) []change.Value {
 	return values
 }
 
+// heldBy is what an item holds in the two attributes, right or wrong; absent for one that the rule does not write.
+func (f *Form) heldBy(item change.Image) (path, lineage change.Value) {
+	if f.path != "" {
+		path = item.Lookup(f.path)
+	}
+	if f.lineage != "" {
+		lineage = item.Lookup(f.lineage)
+	}
+	return path, lineage
+}
+
 // reads are the attributes of an item on which what it shows depends beside its parent.
 func (f *Form) reads() []string {
 	return slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(f.rule.JoinReads), f.rule.Reads...))))
