@@ -6,7 +6,9 @@ package groups
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -111,4 +113,24 @@ func Needs(r *rules.Rule) []rules.Need {
 		{Action: "dynamodb:PutItem", Why: "PutItem makes derived items."},
 		{Action: "dynamodb:DeleteItem", Why: "DeleteItem takes derived items away to which nothing contributes."},
 	}
+}
+
+// ItemCost says to people what an item costs that a rule makes with others: one transaction writes it, and checks all of its rows.
+func ItemCost(r *rules.Rule) string {
+	rows := 0
+	for _, maker := range r.Target.Makers {
+		rows += maker.Suffixes()
+	}
+	return fmt.Sprintf(", %d WU per %s that comes or goes", 2+2*rows, r.Target.Name)
+}
+
+// Replays says to people what a replay does for a rule of groups.
+func Replays(r *rules.Rule) string {
+	shown := strings.Join(r.Writes, ", ")
+	if r.Derives() {
+		return fmt.Sprintf("reads every %s, then makes %s items that show %s, and deletes every other item that stands at such a key",
+			r.Source.Name, r.Target.Name, shown)
+	}
+	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
+		r.Source.Name, shown, r.Target.Name)
 }

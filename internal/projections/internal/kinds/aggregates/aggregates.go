@@ -90,11 +90,7 @@ func (f *Form) Cost() rules.Cost {
 		c = rules.Cost{WriteUnits: 4, Text: "2 WU per change and 2 WU per element that changes + roll-up once per batch and target"}
 	}
 	if f.Rule.Derives() {
-		rows := 0
-		for _, r := range f.Rule.Target.Makers {
-			rows += r.Suffixes()
-		}
-		c.Text += fmt.Sprintf(", %d WU per %s that comes or goes", 2+2*rows, f.Rule.Target.Name)
+		c.Text += groups.ItemCost(f.Rule)
 	} else if !f.ShowsNothing(tally.Amount{}) {
 		c.Text += ", 1 WU per new " + f.Rule.Target.Name
 	}

@@ -174,14 +174,7 @@ func (f *Form) Says() []rules.Said {
 }
 
 // Replays implements rules.Form.
-func (f *Form) Replays() string {
-	if f.Rule.Derives() {
-		return fmt.Sprintf("reads every %s, then makes %s items that show %s, and deletes every other item that stands at such a key",
-			f.Rule.Source.Name, f.Rule.Target.Name, f.Rule.Writes[0])
-	}
-	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
-		f.Rule.Source.Name, f.Rule.Writes[0], f.Rule.Target.Name)
-}
+func (f *Form) Replays() string { return groups.Replays(f.Rule) }
 
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need { return groups.Needs(f.Rule) }

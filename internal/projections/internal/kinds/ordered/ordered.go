@@ -251,25 +251,13 @@ func (f *Form) Cost() rules.Cost {
 	}
 	c.Text += " + roll-up once per batch and target"
 	if f.rule.Derives() {
-		rows := 0
-		for _, r := range f.rule.Target.Makers {
-			rows += r.Suffixes()
-		}
-		c.Text += fmt.Sprintf(", %d WU per %s that comes or goes", 2+2*rows, f.rule.Target.Name)
+		c.Text += groups.ItemCost(f.rule)
 	}
 	return c
 }
 
 // Replays implements rules.Form.
-func (f *Form) Replays() string {
-	shown := strings.Join(f.rule.Writes, ", ")
-	if f.rule.Derives() {
-		return fmt.Sprintf("reads every %s, then makes %s items that show %s, and deletes every other item that stands at such a key",
-			f.rule.Source.Name, f.rule.Target.Name, shown)
-	}
-	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
-		f.rule.Source.Name, shown, f.rule.Target.Name)
-}
+func (f *Form) Replays() string { return groups.Replays(f.rule) }
 
 // Needs implements rules.Form.
 func (f *Form) Needs() []rules.Need { return groups.Needs(f.rule) }
