@@ -20,6 +20,8 @@ type Facts struct {
 	// BesideFunction says that the processes leave some rules to a function.
 	BesideFunction bool
 	Remedies       Remedies
+
+	otherFunctions []Function // that are not dynamill's
 }
 
 // Existence says whether one of dynamill's tables is there.
@@ -73,6 +75,8 @@ type Function struct {
 	Name       string `json:"name"`
 	State      string `json:"state"`      // as Lambda says it: Enabled, Disabled, Creating ...
 	LastResult string `json:"lastResult"` // as Lambda says it; "" if it says nothing
+	// OfTemplate says that it has the name that a template of dynamill gives the function of the table.
+	OfTemplate bool `json:"-"`
 	// TakesPartial says that Lambda takes its answers for what they are: it has ReportBatchItemFailures.
 	TakesPartial bool `json:"-"`
 }

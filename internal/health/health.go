@@ -70,6 +70,7 @@ func (h Health) Line() string {
 
 // Judge decides how a table is followed.
 func Judge(f Facts) Health {
+	f.Functions.List, f.otherFunctions = f.divideFunctions()
 	h := Health{Waiting: f.waiting()}
 	h.LagKnown = f.LeaseTable.There && h.Waiting.Unknown == ""
 	if !h.Waiting.Oldest.IsZero() {
@@ -82,6 +83,23 @@ func Judge(f Facts) Health {
 	}
 	f.judgeNothing(&h)
 	return h
+}
+
+// divideFunctions divides the functions that may be dynamill's from those of other programs, which may read the stream, too. Those of the
+// template's name are dynamill's. If there is none, any may be, unless processes follow with leases.
+func (f Facts) divideFunctions() (own, others []Function) {
+	anyMayBe := !f.LeaseTable.There || f.BesideFunction
+	if slices.ContainsFunc(f.Functions.List, func(fn Function) bool { return fn.OfTemplate }) {
+		anyMayBe = false
+	}
+	for _, fn := range f.Functions.List {
+		if anyMayBe || fn.OfTemplate {
+			own = append(own, fn)
+		} else {
+			others = append(others, fn)
+		}
+	}
+	return own, others
 }
 
 // judgeTables decides where one of dynamill's tables, or both, are missing.
@@ -204,8 +222,8 @@ func (f Facts) judgeFunctions(h *Health) bool {
 		h.Remedy = "look at the function's log; the stream keeps its records for 24 hours"
 		return true
 	case enabled >= 0 && !f.Functions.List[enabled].TakesPartial:
-		h.State, h.Reason = Failing, fmt.Sprintf("Lambda takes batches of which function %s has done a part for done: its event source mapping lacks "+
-			"ReportBatchItemFailures", f.Functions.List[enabled].Name)
+		h.State, h.Reason = Failing, fmt.Sprintf("Lambda takes batches of which function %s has done a part for done: its event source mapping "+
+			"lacks ReportBatchItemFailures", f.Functions.List[enabled].Name)
 		h.Remedy = "add it to the mapping's FunctionResponseTypes, then run `dynamill replay`, which makes up for what was lost"
 		return true
 	case enabled >= 0:
@@ -265,6 +283,10 @@ func (f Facts) functionsText() string {
 	var parts []string
 	for _, fn := range f.Functions.List {
 		parts = append(parts, fmt.Sprintf(", the event source mapping of function %s is %s", fn.Name, fn.State))
+	}
+	for _, fn := range f.otherFunctions {
+		parts = append(parts, fmt.Sprintf(", function %s reads the stream, too (if it is dynamill's, delete the lease table %s)", fn.Name,
+			f.LeaseTable.Name))
 	}
 	return strings.Join(parts, "")
 }

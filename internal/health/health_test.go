@@ -23,7 +23,7 @@ func followed() Facts {
 func TestJudge(t *testing.T) {
 	silent := func(f *Facts) { f.Owners[0].Silent = true }
 	function := func(state, result string) Functions {
-		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result, TakesPartial: true}}}
+		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result, TakesPartial: true, OfTemplate: true}}}
 	}
 	for name, c := range map[string]struct {
 		change func(*Facts)
@@ -94,6 +94,21 @@ func TestJudge(t *testing.T) {
 		"a function follows": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
 		}, Following, "following: function fn, its event source mapping is Enabled, last result: OK; " + functionWaiting},
+		"killed, and another program's function reads the stream": {func(f *Facts) {
+			silent(f)
+			f.Functions = function("Enabled", "OK")
+			f.Functions.List[0].OfTemplate = false
+		}, NothingRuns, "nothing runs: 1 record waits, the oldest since 2026-01-02T03:04:03Z (2s ago), the newest record applied is of " +
+			"2026-01-02T03:04:02Z, w1 has not renewed its lease for more than its term of 10s, function fn reads the stream, too (if it is " +
+			"dynamill's, delete the lease table app-leases); RUN"},
+		"the function is disabled, and another program's reads the stream": {func(f *Facts) {
+			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Disabled", "")
+			f.Functions.List = append(f.Functions.List, Function{Name: "search", State: "Enabled"})
+		}, NothingRuns, ""},
+		"a function of another name follows alone": {func(f *Facts) {
+			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
+			f.Functions.List[0].OfTemplate = false
+		}, Following, ""},
 		"a function follows, and its answers are not read": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
 			f.Functions.List[0].TakesPartial = false

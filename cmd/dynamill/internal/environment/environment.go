@@ -44,6 +44,7 @@ const (
 type Environment struct {
 	Table, StateTable, LeaseTable string
 	Region, Endpoint, account     string
+	RegionGiven                   bool // by --region; otherwise the AWS configuration has it
 
 	Tables    *dynamodb.Client
 	Streams   *dynamodbstreams.Client
@@ -57,7 +58,8 @@ type Environment struct {
 func Connect(parent context.Context, s *settings.Settings, table string, logger *slog.Logger) (*Environment, error) {
 	ctx, cancel := context.WithTimeout(parent, setupTimeout)
 	defer cancel()
-	env := &Environment{Table: table, StateTable: s.StateTableName(table), LeaseTable: s.LeaseTableName(table), Endpoint: s.Endpoint}
+	env := &Environment{Table: table, StateTable: s.StateTableName(table), LeaseTable: s.LeaseTableName(table), Endpoint: s.Endpoint,
+		RegionGiven: s.Region != ""}
 	env.load = func(ctx context.Context, local bool) (aws.Config, error) {
 		return config.LoadDefaultConfig(ctx, configOptions(s.Region, local, logger)...)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/health"
+	"github.com/dynamill/dynamill/internal/infra"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/stream/backlog"
@@ -179,6 +180,9 @@ func remedies(env *environment.Environment) health.Remedies {
 	if env.StateTable != env.Table+following.StateSuffix {
 		run += " --state-table " + printable.Shell(env.StateTable)
 	}
+	if env.RegionGiven {
+		run += " --region " + printable.Shell(env.Region)
+	}
 	if env.Endpoint != "" {
 		run += " --endpoint " + printable.Shell(env.Endpoint)
 	}
@@ -201,8 +205,11 @@ func asksLambda(env *environment.Environment) bool {
 		return true
 	}
 	u, err := url.Parse(env.Endpoint)
-	return err == nil && (strings.HasSuffix(u.Hostname(), ".amazonaws.com") || strings.HasSuffix(u.Hostname(), ".amazonaws.com.cn"))
+	return err == nil && slices.ContainsFunc(domains, func(d string) bool { return strings.HasSuffix(u.Hostname(), d) })
 }
+
+// domains are those of AWS's endpoints: with and without IPv6, and in China (AWS General Reference, "AWS service endpoints").
+var domains = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"}
 
 const (
 	functionsTime = 5 * time.Second
@@ -216,6 +223,7 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 	}
 	ctx, cancel := context.WithTimeout(ctx, functionsTime)
 	defer cancel()
+	ofTemplate := infra.Options{Table: env.Table, StateTable: env.StateTable}.FunctionName()
 	pages := lambda.NewListEventSourceMappingsPaginator(env.Functions, &lambda.ListEventSourceMappingsInput{
 		EventSourceArn: &streamARN, MaxItems: aws.Int32(mappingsMax),
 	})
@@ -225,8 +233,10 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 			return health.Functions{Unknown: reason(err, "Lambda", "Lambda did not answer")}
 		}
 		for _, m := range page.EventSourceMappings {
+			name := functionName(aws.ToString(m.FunctionArn))
+			unqualified, _, _ := strings.Cut(name, ":")
 			found.List = append(found.List, health.Function{
-				Name: functionName(aws.ToString(m.FunctionArn)), State: aws.ToString(m.State),
+				Name: name, OfTemplate: unqualified == ofTemplate, State: aws.ToString(m.State),
 				LastResult:   aws.ToString(m.LastProcessingResult),
 				TakesPartial: slices.Contains(m.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures),
 			})
