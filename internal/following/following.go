@@ -86,8 +86,8 @@ func (t Tables) LostText(lost Lost) (problem, remedy string) {
 	case LostState:
 		return fmt.Sprintf("the state table %s was deleted: the lease table %s holds checkpoints of this stream, and what was derived is "+
 				"known nowhere", t.State, t.Lease),
-			fmt.Sprintf("restore %s from a backup, or start over: delete %s too, and start `dynamill run`, which then seeds every rule anew "+
-				"(docs/state-table.md, \"Starting over\")", t.State, t.Lease)
+			fmt.Sprintf("start over: delete %s too, and start `dynamill run`, which then seeds every rule anew (docs/state-table.md, "+
+				"\"Starting over\"); or restore %s from a backup (docs/operations.md, \"A restored state table\")", t.Lease, t.State)
 	case LostLeases:
 		return fmt.Sprintf("the lease table %s was deleted: `dynamill run` makes it anew and reads the stream's last 24 hours again, which "+
 				"changes nothing twice", t.Lease),
