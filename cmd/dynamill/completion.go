@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/parked"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/replaying"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
+	"github.com/dynamill/dynamill/cmd/dynamill/internal/settings"
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/template"
 	"github.com/dynamill/dynamill/internal/printable"
 )
@@ -128,6 +129,9 @@ func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args [
 		ctx, end := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer end()
 		a.out.Stderr = printable.NewWriter(io.Discard)
+		if a.settings.Rules == settings.StandardInput { // the shell's own
+			a.settings.Rules = os.DevNull
+		}
 		return commandline.Offered(find(ctx, cmd, args), typed), choice
 	}
 }

@@ -58,16 +58,23 @@ func TestTheCommandLineComesFirstThenTheEnvironmentThenTheFile(t *testing.T) {
 	}
 }
 
+// fileOf is a configuration file.
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "flags.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 	flags, err := configured(t, "listen: 127.0.0.1:9464\ntable: app\n", nil, "parked", "list")
 	if err != nil || flags.Lookup("table").Value.String() != "app" {
 		t.Errorf("a file with flags of another command: %v", err)
 	}
 	withoutAWS(t)
-	file := filepath.Join(t.TempDir(), "all.yaml")
-	if err := os.WriteFile(file, []byte("budget: 200\nsegments: 8\npoll-interval: 5s\ntable: app\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := fileOf(t, "budget: 200\nsegments: 8\npoll-interval: 5s\ntable: app\n")
 	for _, args := range [][]string{{"run"}, {"replay", "--from", "parked"}, {"verify"}} {
 		// All that is wrong is that there is no region.
 		if code, _, stderr := called(t, append(args, "--config", file, "--rules", ruleFile(t))...); code != ending.ExitEnvironment {
@@ -76,6 +83,18 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 		if code, _, stderr := called(t, append(args, "--budget", "1", "--segments", "1", "--rules", ruleFile(t), "--table",
 			"app")...); code != ending.ExitInvalid {
 			t.Errorf("%v with flags of no meaning: exit code %d, %s", args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"verify"}, {"replay"}} {
+		code, _, stderr := called(t, append(args, "--config", fileOf(t, "segments: -5\ntable: app\n"), "--rules", ruleFile(t))...)
+		if code != ending.ExitInvalid || !strings.Contains(stderr, "--segments -5") {
+			t.Errorf("%v with segments that read nothing: exit code %d, %s", args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"status", "--check"}, {"verify"}} {
+		settings := fileOf(t, "watch: 2s\ndry-run: true\ntable: app\n")
+		if code, _, stderr := called(t, append(args, "--config", settings, "--rules", ruleFile(t))...); code != ending.ExitEnvironment {
+			t.Errorf("%v with flags of other commands: exit code %d, %s", args, code, stderr)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -88,6 +107,7 @@ func TestAFileServesEveryCommandAndNoKeyIsGuessed(t *testing.T) {
 		"help":                {"help: true\n", nil, []string{`"help" is no flag`}},
 		"a map":               {"table: { name: app }\n", nil, []string{"table wants one value"}},
 		"nothing":             {"table:\n", nil, []string{"table wants one value"}},
+		"several tables":      {"table: [a, b]\n", nil, []string{"dynamill-run.yaml: table: give one value"}},
 		"a value that is bad": {"ready-lag: soon\n", nil, []string{"dynamill-run.yaml: ready-lag", "soon"}},
 		"twice":               {"table: a\ntable: b\n", nil, []string{"no YAML of `flag: value` lines", "table"}},
 		"not YAML":            {"table: [\n", nil, []string{"no YAML of `flag: value` lines"}},

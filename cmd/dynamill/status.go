@@ -27,7 +27,7 @@ func (a *app) statusCommand() *cobra.Command {
 	command := newCommand("status", noInterval, func(cmd *cobra.Command, _ []string) error {
 		return status.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), o)
 	})
-	command.PreRunE = func(cmd *cobra.Command, _ []string) error { return o.Refuse(cmd.Flags().Changed("watch")) }
+	command.PreRunE = func(*cobra.Command, []string) error { return o.Refuse(a.typed["watch"]) }
 	flags := command.Flags()
 	flags.DurationVar(&o.Watch, "watch", 0, "look again at this `interval` until stopped; --watch alone: every "+status.WatchDefault.String())
 	flags.Lookup("watch").NoOptDefVal = status.WatchDefault.String()

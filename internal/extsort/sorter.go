@@ -19,7 +19,8 @@ type Combine func(key, a, b []byte) ([]byte, bool)
 
 const (
 	memoryMin = 1 << 20
-	slotBytes = 16 // of a record's place in memory, beside its bytes
+	memoryMax = 1<<31 - 1 // the place of a record has 32 bits
+	slotBytes = 16        // of a record's place in memory, beside its bytes
 	// arenaFirst is what a sorter takes at first. It doubles up to its part of the room: a small table needs no more.
 	arenaFirst = 64 << 10
 
@@ -50,7 +51,7 @@ func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
-	return &Sorter{file: file, out: bufio.NewWriterSize(file, bufferMax), combine: combine, room: max(memoryBytes, memoryMin)}, nil
+	return &Sorter{file: file, out: bufio.NewWriterSize(file, bufferMax), combine: combine, room: min(max(memoryBytes, memoryMin), memoryMax)}, nil
 }
 
 // Add takes one record. Neither slice is kept.

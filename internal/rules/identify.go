@@ -34,10 +34,10 @@ func (e *Entity) HasKey(key change.Key) bool {
 	return e.shape.Match(key, &vars)
 }
 
-// HasKeysLike reports whether the keys of two entities mean the same, in the names of their variables, too.
+// HasKeysLike reports whether two entities make the same keys, whatever the names of their variables.
 func (e *Entity) HasKeysLike(other *Entity) bool {
-	partition, sort := e.shape.Meanings()
-	otherPartition, otherSort := other.shape.Meanings()
+	partition, sort := e.shape.Outlines()
+	otherPartition, otherSort := other.shape.Outlines()
 	return partition == otherPartition && sort == otherSort
 }
 

@@ -160,6 +160,9 @@ rules:
 	if s.Entities[0].HasKeysLike(asIs.Entities[0]) {
 		t.Error("keys in lower case are not keys as they are")
 	}
+	if renamed := file("", "USER#${called}"); !asIs.Entities[0].HasKeysLike(renamed.Entities[0]) {
+		t.Error("keys are others because a variable has another name")
+	}
 	if one, same := rule(t, s, "logins"), rule(t, file(", case: lower", "user#${name:lower}"), "logins"); one.Fingerprint != same.Fingerprint {
 		t.Error("one meaning has two fingerprints")
 	}

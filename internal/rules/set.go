@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -245,7 +246,7 @@ func (e *Entity) UniqueInKey() bool { return e.unique.IsVariable() }
 func quote(value string) string {
 	const shown = 80
 	if len(value) > shown {
-		return fmt.Sprintf("%q...", value[:shown])
+		return fmt.Sprintf("%q...", strings.ToValidUTF8(value[:shown], ""))
 	}
 	return fmt.Sprintf("%q", value)
 }

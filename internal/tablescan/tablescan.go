@@ -106,6 +106,9 @@ func (t *Table) request(segment int, behind Key, itemsMax int) *dynamodb.ScanInp
 
 // Each gives every item to f, several at a time. It retries a failed page for up to five minutes.
 func (t *Table) Each(ctx context.Context, f func(change.Item) error) error {
+	if t.Segments < 0 {
+		return fmt.Errorf("scanning %s: %d segments would read nothing", t.TableName, t.Segments)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	for segment := range cmp.Or(t.Segments, segmentsDefault) {
 		g.Go(func() error { return t.segment(ctx, segment, f) })

@@ -7,7 +7,7 @@
 // and lists the attributes read. A Program is immutable, evaluates purely and
 // the same way every time, and is bounded in depth, memory and cost, so that a
 // source item's effects are a function of its image alone (promises 1 and 5).
-// The package imports change and internal/decimal only.
+// The package imports change, internal/decimal and internal/rules/internal/spelling only.
 package expr
 
 import (

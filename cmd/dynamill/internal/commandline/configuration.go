@@ -50,6 +50,10 @@ func Configure(cmd *cobra.Command, variable func(string) string) error {
 		if value := variable(VariableOf(flag.Name)); value != "" {
 			values, where = []string{value}, VariableOf(flag.Name)
 		}
+		if _, list := flag.Value.(pflag.SliceValue); len(values) > 1 && !list {
+			problems = append(problems, fmt.Errorf("%s: give one value: a list has no meaning here", where))
+			return
+		}
 		for _, value := range values {
 			if err := cmd.Flags().Set(flag.Name, value); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %w", where, err))

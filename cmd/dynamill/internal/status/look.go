@@ -32,15 +32,17 @@ type Options struct {
 // ReadyLagDefault is the bound of `run` and `status`: beyond it a lag needs a look.
 const ReadyLagDefault = 5 * time.Minute
 
-// Refuse refuses what makes no sense together.
-func (o *Options) Refuse(watchGiven bool) error {
+// Refuse refuses what makes no sense together. A check does not watch, although a file or the environment may say so for `status`.
+func (o *Options) Refuse(watchTyped bool) error {
 	switch {
-	case o.Check && watchGiven:
+	case o.Check && watchTyped:
 		return ending.Invalid("--check looks once: leave out --watch")
 	case o.LagMax < 0:
 		return ending.Invalid("--ready-lag %s is negative: give a duration such as 5m", o.LagMax)
-	case watchGiven && o.Watch < watchIntervalMin:
+	case (watchTyped || o.Watch != 0) && o.Watch < watchIntervalMin:
 		return ending.Invalid("--watch=%s is too short: give at least %s", o.Watch, watchIntervalMin)
+	case o.Check:
+		o.Watch = 0
 	}
 	return nil
 }

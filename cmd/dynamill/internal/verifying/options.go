@@ -57,9 +57,9 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 		return ending.Invalid("--temp-dir %q is no folder: make it first", o.TempDir)
 	}
 	switch {
-	case typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
+	case o.Segments < 0, typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
 		return ending.Invalid("--segments %d: give a number from 1 to %d", o.Segments, ScanSegmentsMax)
-	case o.DryRun && !o.Orphans:
+	case typed["dry-run"] && o.DryRun && !o.Orphans: // of a file it may be that of `replay`
 		return ending.Invalid("--dry-run has no meaning without --delete-orphans: without --repair, verify only reads")
 	case o.DryRun && o.Repair:
 		return ending.Invalid("--repair writes, and --dry-run does not: give one of them")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -202,6 +203,16 @@ func (sh *Shape) variableText(slot int) string {
 // backslash in them, so that no constant reads as a variable.
 func (sh *Shape) Meanings() (partition, sort string) {
 	return sh.meaning(&sh.Partition), sh.meaning(&sh.Sort)
+}
+
+// Outlines are the meanings without the names of the variables: two shapes that have the same make the same keys.
+func (sh *Shape) Outlines() (partition, sort string) {
+	nameless := *sh
+	nameless.Variables = make([]string, len(sh.Variables))
+	for slot := range nameless.Variables {
+		nameless.Variables[slot] = "v" + strconv.Itoa(slot)
+	}
+	return nameless.Meanings()
 }
 
 var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
