@@ -56,6 +56,8 @@ func (ts *Tables) EnsureStateTable(ctx context.Context, mustExist bool, creating
 				creating()
 				continue
 			}
+		case errors.As(err, &missing): // DescribeTable may not know yet what was created (API reference, DescribeTable)
+			err = nil
 		}
 		switch {
 		case err != nil:

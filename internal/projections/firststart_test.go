@@ -1,0 +1,28 @@
+package projections
+
+import (
+	"testing"
+	"testing/synctest"
+
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// TestAFirstStartWaitsForItsTable has DynamoDB not know the state table yet for a while after its creation: DescribeTable is not consistent.
+func TestAFirstStartWaitsForItsTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, countRules)
+		unknown, created := 0, false
+		f := &faulty{Client: w.sim, around: func(op string, pass func() error) error {
+			if op == "DescribeTable" && created && unknown < 3 {
+				unknown++
+				return &ddb.ResourceNotFoundException{}
+			}
+			created = created || op == "CreateTable"
+			return pass()
+		}}
+		engine, err := Open(t.Context(), Config{Client: f, Table: "app", Rules: w.set, StateTable: "first"})
+		if err != nil || !engine.Describe().StateTableCreated || unknown != 3 {
+			t.Errorf("error %v after %d answers that there is no table", err, unknown)
+		}
+	})
+}
