@@ -46,7 +46,9 @@ func (f *follower) list(ctx context.Context) {
 func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
 	err := p.Err
 	if err == nil {
-		f.decoder, f.listedAt = p.Found.Decoder, time.Now()
+		if f.listedAt = time.Now(); p.Found.Decoder.Label != "" { // a list of children that are all gone describes no stream
+			f.decoder = p.Found.Decoder
+		}
 		if err = f.takePage(ctx, p); err == nil {
 			f.apply(ctx, work)
 		}

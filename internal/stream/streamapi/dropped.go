@@ -18,8 +18,11 @@ import (
 // highest number there can be. If it is open and holds nothing, the stream does not tell: then it is the number that was given.
 // DynamoDB closes a shard long before its first record is dropped.
 func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, after string) (upTo string, err error) {
-	for expired := true; expired && ctx.Err() == nil; expired = is[*streams.ExpiredIteratorException](err) { // of a process that slept
+	for {
 		upTo, err = dropped(ctx, calls, streamARN, shard, after)
+		if !is[*streams.ExpiredIteratorException](err) || ctx.Err() != nil { // of a process that slept
+			break
+		}
 	}
 	if err != nil && Classify(err) == VerdictGone {
 		return Highest, nil
@@ -39,7 +42,7 @@ func dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, 
 	err = Tail{Streams: calls, StreamARN: streamARN, Shard: shard, EmptyPolls: oldestPolls}.Read(ctx, Place{},
 		func(page []streams.Record, last bool) error {
 			switch {
-			case len(page) > 0:
+			case len(page) > 0 && page[0].Dynamodb != nil:
 				upTo = Before(aws.ToString(page[0].Dynamodb.SequenceNumber))
 				return errFound
 			case last:

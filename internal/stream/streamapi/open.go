@@ -41,12 +41,15 @@ type Tail struct {
 	StreamARN string
 	Shard     Shard
 	// EmptyPolls is after how many empty pages in a row the end of an open shard counts as
-	// reached: GetRecords may return an empty page before it (the same place).
+	// reached: GetRecords may return an empty page before it (the same place). A closed shard says where it ends; of one that does not, as
+	// with some emulators, it is after closedPolls times as many.
 	EmptyPolls int
 	Spacing    time.Duration // between an empty page and the next one
 	// Until ends the reading behind a page with a record that was made later: a busy shard gives no empty pages. Zero: it does not.
 	Until time.Time
 }
+
+const closedPolls = 4
 
 // Read gives f each page behind a place, until the shard ends or f returns an error. last says
 // that the shard ends with the page.
@@ -54,6 +57,10 @@ func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record
 	iterator, err := OpenShard(ctx, t.Streams, t.StreamARN, t.Shard, from)
 	if err != nil {
 		return err
+	}
+	emptyMax := t.EmptyPolls
+	if t.Shard.Closed {
+		emptyMax *= closedPolls
 	}
 	for empty := 0; ; {
 		out, err := t.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(RecordsPageMax)})
@@ -67,7 +74,7 @@ func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record
 		if empty++; len(out.Records) > 0 {
 			empty = 0
 		}
-		if iterator == nil || empty == t.EmptyPolls || t.isPast(out.Records) {
+		if iterator == nil || empty == emptyMax || t.isPast(out.Records) {
 			return nil
 		}
 		if empty > 0 && pace.Sleep(ctx, t.Spacing) != nil {
