@@ -131,9 +131,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	started := time.Now()
 	current, err := h.ready(ctx)
 	if changed := new(*projections.RulesChangedError); errors.As(err, changed) && handlers.ChangesRules(payload) {
-		if current, err = h.reopen(ctx, true); err == nil {
-			current.agreed = true
-		}
+		current, err = h.openAgreed(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -146,7 +144,8 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if failed := current.noteMissing(ctx); failed != nil && ctx.Err() == nil { // for `status` alone
 		h.cfg.Logger.WarnContext(ctx, "which targets are missing could not be written down", "error", failed.Error())
 	}
-	if err := current.meter.report(requestID, current.Stats(), err != nil || leavesOpen(answer), time.Since(started)); err != nil {
+	failed := (err != nil || leavesOpen(answer)) && !handlers.IsReplay(payload) // a state machine reports its own failures
+	if err := current.meter.report(requestID, current.Stats(), failed, time.Since(started)); err != nil {
 		h.cfg.Logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
 	}
 	return answer, err

@@ -47,6 +47,17 @@ func (h *Handler) reopen(ctx context.Context, changeRules bool) (*instance, erro
 	return h.open(ctx, changeRules)
 }
 
+// openAgreed opens an instance for a replay that is to begin, and that may change the rules.
+func (h *Handler) openAgreed(ctx context.Context) (*instance, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, err := h.open(ctx, true)
+	if err == nil {
+		i.agreed = true
+	}
+	return i, err
+}
+
 func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error) {
 	file, err := h.cfg.ReadRules(ctx)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/dynamill/dynamill"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/rules"
 )
 
@@ -48,7 +49,7 @@ func (s *settings) handlerConfig(ctx context.Context, logger *slog.Logger, metri
 	if err != nil {
 		return dynamill.HandlerConfig{}, err
 	}
-	tables := dynamodb.NewFromConfig(found, func(o *dynamodb.Options) {
+	tables := dynamodb.NewFromConfig(found, awscall.BoundRequests, func(o *dynamodb.Options) {
 		if s.endpoint != "" {
 			o.BaseEndpoint = &s.endpoint
 		}

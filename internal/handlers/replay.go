@@ -88,6 +88,12 @@ func (r *ReplayRequest) check() error {
 	return nil
 }
 
+// IsReplay reports whether a payload is a step of a replay.
+func IsReplay(payload []byte) bool {
+	b, err := readBatch(payload, &Config{})
+	return err == nil && b.shape == shapeReplay
+}
+
 // ChangesRules reports whether a payload begins a replay that may change the rules in force.
 func ChangesRules(payload []byte) bool {
 	b, err := readBatch(payload, &Config{})
