@@ -95,7 +95,8 @@ func (f *follower) look(ctx context.Context) string {
 	described := map[string]*types.TableDescription{}
 	for _, table := range []string{f.Table, f.StateTable} {
 		out, err := f.Tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		if errors.As(err, new(*types.ResourceNotFoundException)) || err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusDeleting {
+		deleting := err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusDeleting
+		if deleting || errors.As(err, new(*types.ResourceNotFoundException)) {
 			return tableDeleted
 		}
 		if err != nil || out.Table == nil {

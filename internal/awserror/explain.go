@@ -78,7 +78,8 @@ func (c call) refused(err error, api smithy.APIError) *Explained {
 
 // trouble explains an answer whose HTTP status tells of a fault of the server.
 func (c call) trouble(err, inner error) *Explained {
-	return c.explained(err, inner, Trouble, fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", statusOf(err)), "start again")
+	cause := fmt.Sprintf("{where} answered {action} on {subject} with HTTP status %d", statusOf(err))
+	return c.explained(err, inner, Trouble, cause, "start again")
 }
 
 // statusOf is the HTTP status of an answer; 0 if there is none.

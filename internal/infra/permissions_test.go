@@ -89,7 +89,8 @@ func TestFunctionNamesAreLambdasAndNobodyElses(t *testing.T) {
 			t.Errorf("tables %s and %s share the function's name %s", table, other, name)
 		}
 		seen[name] = table
-		if prefix := (deployment{Options: o}).BucketPrefix(); len(prefix) > 37 || prefix != strings.ToLower(prefix) || strings.Contains(prefix, "_") {
+		prefix := (deployment{Options: o}).BucketPrefix()
+		if len(prefix) > 37 || prefix != strings.ToLower(prefix) || strings.Contains(prefix, "_") {
 			t.Errorf("table %s: %q is no beginning of a bucket's name", table, prefix)
 		}
 	}

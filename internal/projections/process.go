@@ -112,9 +112,11 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
 		refs := groupsOf(family, pl)
 		if w.Defers {
-			left, failed := w.PutOff(ctx, refs, pl)
-			for g, err := range failed {
-				notShown(g, err)
+			left, waiting, errs := w.PutOff(ctx, refs, pl)
+			for i, err := range errs {
+				if err != nil {
+					notShown(waiting[i], err)
+				}
 			}
 			refs = left
 		}

@@ -61,7 +61,7 @@ func fromAnywhere(pieces []sources.Piece, owner string) []sources.Piece {
 	}
 	h := fnv.New32a()
 	h.Write([]byte(owner))
-	at := int(h.Sum32()) % len(pieces)
+	at := int(h.Sum32() % uint32(len(pieces))) //nolint:gosec // there are at most 1,000,000 pieces
 	return append(slices.Clone(pieces[at:]), pieces[:at]...)
 }
 

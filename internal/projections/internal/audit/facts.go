@@ -84,11 +84,9 @@ func (a *Auditor) Judges(id string) bool {
 	return b != nil && a.judged[b]
 }
 
-// wasLocator reports whether only retired rules found items by a locator.
+// wasLocator reports whether only retired rules found items by a locator: one that is still being retired may need it.
 func (a *Auditor) wasLocator(locator string) bool {
-	return a.scope.Formers && !a.Locates(locator) && slices.ContainsFunc(a.Formers(), func(b *plan.Binding) bool {
-		return b.Locator == locator && b.Retired.Load()
-	})
+	return a.scope.Formers && a.RetiredLocator(locator)
 }
 
 // InForce reports whether a rule is in force and judged.

@@ -136,8 +136,10 @@ func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (targe
 	stays := s.Members > 0 && (!w.it.known || w.it.seenWhole()) && w.hasRoom(w.it, s)
 	if stays && (!w.fresh || leftOut || w.refused) {
 		ended, _, err := w.to.Write(ctx, w.itemWrite(w.it, s))
-		if ended != target.RaceLost || err != nil {
+		if ended == target.Written && err == nil {
 			w.Counters.Rollups.Add(1)
+		}
+		if ended != target.RaceLost || err != nil {
 			return ended, err
 		}
 	}

@@ -91,9 +91,9 @@ func (h *Host) Rests(g plan.GroupRef) time.Duration {
 	return h.deferrals.rests(g, h.Now(), h.PeriodOf(g))
 }
 
-// NoteRolledUp notes that this process has rolled a group up, for a batch or as what was put off.
+// NoteRolledUp notes that this process has rolled a group up, for a batch or as what was put off, if displays of its rule may wait.
 func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
-	if h.PeriodOf(g) > 0 {
+	if _, waits := g.Rule.Kind.(Deferrer); waits && h.PeriodOf(g) > 0 {
 		h.deferrals.note(g, h.Now(), byBatch)
 	}
 }
@@ -114,9 +114,8 @@ func (h *Host) PeriodOf(g plan.GroupRef) time.Duration {
 }
 
 // PutOff puts off the roll-ups of those of the groups that were rolled up a moment ago, and returns the others. A roll-up with more to do
-// than to show what has changed is not put off.
-func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Changes) (left []plan.GroupRef, errs map[plan.GroupRef]error) {
-	var waiting []plan.GroupRef
+// than to show what has changed is not put off. For each of those that wait, errs says whether that is noted.
+func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Changes) (left, waiting []plan.GroupRef, errs []error) {
 	var keys []table.Key
 	due := map[plan.GroupRef]time.Time{}
 	for _, g := range groups {
@@ -129,10 +128,10 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 		left = append(left, g)
 	}
 	if len(waiting) == 0 {
-		return groups, nil
+		return groups, nil, nil
 	}
 	rows, err := h.Tables.ReadState(ctx, "reading roll-ups that were put off", keys)
-	results := h.Tables.Every(ctx, len(waiting), func(ctx context.Context, i int) error {
+	errs = h.Tables.Every(ctx, len(waiting), func(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
@@ -145,14 +144,8 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 		_, err := h.Tables.UpdateState(ctx, g.ID, "putting off the roll-up of "+g.Group, keys[i], state.AskRollup(c, g, due[g]), "", c)
 		return err
 	})
-	errs = map[plan.GroupRef]error{}
-	for i, err := range results {
-		if err != nil {
-			errs[waiting[i]] = err
-		}
-	}
 	h.TaskKept()
-	return left, errs
+	return left, waiting, errs
 }
 
 // DoRollup takes a roll-up that was put off, does it, and deletes its row unless it was put off again. It returns ErrTaskMoved if

@@ -308,8 +308,8 @@ func (reg *Registry) Under(ctx context.Context, do func() error) error {
 // checkTime is how long the check of work takes at most whose time is up.
 const checkTime = 200 * time.Millisecond
 
-// checkDone checks under which rules work was done. If the work's time is up, the check has a little of its own: without a check, nothing of
-// the work would count, and it would be done again from its beginning.
+// checkDone checks under which rules work was done. If the work's time is up, the check has a little of its own: without a check, nothing
+// of the work would count, and it would be done again from its beginning.
 func (reg *Registry) checkDone(ctx context.Context) error {
 	err := reg.check(ctx)
 	if err == nil || ctx.Err() == nil {
