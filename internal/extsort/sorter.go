@@ -51,7 +51,8 @@ func New(tempDir string, memoryBytes int, combine Combine) (*Sorter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
-	return &Sorter{file: file, out: bufio.NewWriterSize(file, bufferMax), combine: combine, room: min(max(memoryBytes, memoryMin), memoryMax)}, nil
+	room := min(max(memoryBytes, memoryMin), memoryMax)
+	return &Sorter{file: file, out: bufio.NewWriterSize(file, bufferMax), combine: combine, room: room}, nil
 }
 
 // Add takes one record. Neither slice is kept.

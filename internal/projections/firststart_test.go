@@ -7,7 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestAFirstStartWaitsForItsTable has DynamoDB not know the state table yet for a while after its creation: DescribeTable is not consistent.
+// TestAFirstStartWaitsForItsTable has DynamoDB not know the state table for a while after its creation: DescribeTable is not consistent.
 func TestAFirstStartWaitsForItsTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, countRules)
