@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -30,25 +31,33 @@ func (rd *Reader) ReadBoth(ctx context.Context, doing string, items []change.Key
 	for _, k := range distinct(rows) {
 		wanted = append(wanted, place{rd.StateTable, k.Attributes()})
 	}
+	var mu sync.Mutex
 	byItem, byRow := make(map[change.Key]change.Item, len(items)), make(map[Key]Row, len(rows))
-	for batch := range slices.Chunk(wanted, BatchGetMax) {
+	batches := slices.Collect(slices.Chunk(wanted, BatchGetMax))
+	err := rd.Each(ctx, len(batches), func(ctx context.Context, i int) error {
 		request := map[string]ddb.KeysAndAttributes{}
-		for _, one := range batch {
+		for _, one := range batches[i] {
 			request[one.table] = ddb.KeysAndAttributes{ConsistentRead: new(true), Keys: append(request[one.table].Keys, one.key)}
 		}
 		for len(request) > 0 {
 			out, err := rd.getBatch(ctx, doing, request)
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
+			mu.Lock()
 			for _, r := range out.Responses[rd.Table] {
 				byItem[rd.KeyOf(r)] = attributes.ItemFromTable(r)
 			}
 			for _, r := range out.Responses[rd.StateTable] {
 				byRow[KeyOf(r)] = r
 			}
+			mu.Unlock()
 			request = out.UnprocessedKeys
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return byItem, byRow, nil
 }
