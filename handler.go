@@ -87,7 +87,7 @@ func (c *HandlerConfig) complete() error {
 	return nil
 }
 
-// batchMax is as many records as the engine reads items at once. When time runs out, at most so many that are done come again.
+// batchMax is how many records of a batch the engine is given first: as many as it reads items at once.
 const batchMax = 100
 
 // Handler answers the invocations of one execution environment of a Lambda function. It has the form

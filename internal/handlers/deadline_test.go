@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -82,6 +83,42 @@ func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
 				}
 				if running {
 					t.Error("the Processor still runs after the answer")
+				}
+			})
+		})
+	}
+}
+
+// TestPiecesGrowWhileThereIsTime gives the records of one batch to a Processor that is quick, or slow.
+func TestPiecesGrowWhileThereIsTime(t *testing.T) {
+	var records []string
+	for i := range 2600 {
+		records = append(records, insert("u", strconv.Itoa(i+1)))
+	}
+	payload := []byte(event(records...))
+	for name, c := range map[string]struct {
+		took time.Duration // of a record
+		want string
+	}{
+		"quick": {time.Millisecond, "[100 400 1000 1000 100]"},
+		"slow":  {10 * time.Millisecond, "[100 400 400 400 400 400 400 100]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				var sizes []int
+				h := newHandler(t, newEngine(), func(cfg *Config) {
+					cfg.BatchMax = 100
+					cfg.Processor = processor(func(_ context.Context, records []change.Record) (int, error) {
+						sizes = append(sizes, len(records))
+						time.Sleep(time.Duration(len(records)) * c.took)
+						return len(records), nil
+					})
+				})
+				answer, err := h.Invoke(ctx, payload)
+				if err != nil || string(answer) != failures() || fmt.Sprint(sizes) != c.want {
+					t.Errorf("answer %s, %v, pieces of %v, want %s", answer, err, sizes, c.want)
 				}
 			})
 		})

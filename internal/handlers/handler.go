@@ -56,7 +56,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
 	Margin   time.Duration
-	BatchMax int // records given to one call; smaller pieces lose less when time runs out
+	// BatchMax is how many records the first call is given. A later one is given up to 1,000, if there is time: more records at once
+	// cost fewer writes, and fewer lose less when time runs out.
+	BatchMax int
 }
 
 const marginMax = time.Second // of the default
@@ -133,7 +135,7 @@ func (d *delivery) deliver(ctx context.Context) error {
 	placed := func(e *element) bool { return e.parked && !e.record.Position.IsZero() }
 	unplaced := func(e *element) bool { return e.parked && e.record.Position.IsZero() }
 	failure = errors.Join(failure, d.rederive(ctx, placed))
-	err := d.inPieces(ctx, "processing", d.good, d.process)
+	err := d.inPieces(ctx, "processing", d.good, pieceMax, d.process)
 	failure = errors.Join(err, failure)
 	if failure != nil && d.shape != shapeStream {
 		return failure
@@ -156,14 +158,24 @@ func (d *delivery) park(ctx context.Context, wanted func(*element) bool) (limit 
 	return len(d.elements), nil
 }
 
-// inPieces gives elements' records to a call, piece by piece, until one fails or time is up.
-func (d *delivery) inPieces(ctx context.Context, doing string, elements []int,
+// Pieces grow while one that is so much larger would take less than half of the time that is left.
+const (
+	pieceGrowth = 4
+	pieceMax    = 1000 // as many as a process of `run` takes at once
+)
+
+// inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The first piece has BatchMax records, none
+// has more than most, unless BatchMax is more.
+func (d *delivery) inPieces(ctx context.Context, doing string, elements []int, most int,
 	call func(context.Context, []change.Record) (done int, err error),
 ) error {
-	for piece := range slices.Chunk(elements, d.BatchMax) {
+	for size := d.BatchMax; len(elements) > 0; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		began := time.Now()
+		piece := elements[:min(size, len(elements))]
+		elements = elements[len(piece):]
 		records := make([]change.Record, len(piece))
 		for n, i := range piece {
 			records[n] = d.elements[i].record
@@ -174,6 +186,9 @@ func (d *delivery) inPieces(ctx context.Context, doing string, elements []int,
 		}
 		if err != nil {
 			return d.stopped(ctx, doing, err)
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Since(began)*pieceGrowth*2 < time.Until(deadline) {
+			size = max(size, min(size*pieceGrowth, most))
 		}
 	}
 	return nil
@@ -222,7 +237,7 @@ func (d *delivery) rederive(ctx context.Context, wanted func(*element) bool) err
 			e.done = e.parked
 		}
 	}
-	return d.inPieces(ctx, "rederiving", keyed, func(ctx context.Context, piece []change.Record) (int, error) {
+	return d.inPieces(ctx, "rederiving", keyed, d.BatchMax, func(ctx context.Context, piece []change.Record) (int, error) {
 		if err := d.Rederiver.RederiveRecords(ctx, piece); err != nil {
 			return 0, err
 		}
