@@ -109,7 +109,12 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 			keptMarks[mv] = true
 		}
 	}
+	shown := false
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
+		if groups.ShowsGroups(family) && shown {
+			continue // with the first of them
+		}
+		shown = shown || groups.ShowsGroups(family)
 		refs := groupsOf(family, pl)
 		if w.Defers {
 			left, waiting, errs := w.PutOff(ctx, refs, pl)
@@ -132,9 +137,12 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 	groups.TakeOffUngrouped(ctx, w.Run, pl)
 }
 
-// groupsOf are the groups of a family's rules that are to be rolled up.
+// groupsOf are the groups of a family's rules that are to be rolled up, or those of all families whose groups are shown together.
 func groupsOf(family host.Grouper, pl *plan.Changes) []plan.GroupRef {
-	refs := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool { return !host.SameFamily(g.Rule.Kind, family) })
+	together := groups.ShowsGroups(family)
+	refs := slices.DeleteFunc(slices.Clone(pl.Rollups.Keys()), func(g plan.GroupRef) bool {
+		return !host.SameFamily(g.Rule.Kind, family) && !(together && groups.ShowsGroups(g.Rule.Kind))
+	})
 	slices.SortFunc(refs, func(a, b plan.GroupRef) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Group, b.Group))
 	})

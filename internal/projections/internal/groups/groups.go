@@ -64,6 +64,16 @@ type Family struct{}
 
 var _ plan.Family = Family{}
 
+// showsGroups tells the kinds whose groups this package shows.
+func (Family) showsGroups() {}
+
+// ShowsGroups reports whether a kind is of a family that this package shows groups for. Groups of all of them are best shown together: an
+// item that displays several is written once.
+func ShowsGroups(kind any) bool {
+	_, ok := kind.(interface{ showsGroups() })
+	return ok
+}
+
 // Rows implements host.Keeper.
 func (Family) Rows() []string { return []string{state.AccumulatorRows} }
 

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -41,6 +42,7 @@ func (Family) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, 
 			lists[i], listed[key], keys = !listed[key], true, append(keys, key)
 		}
 	}
+	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(groups[i].Group, groups[j].Group) }) // those of one item side by side
 	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
 	for n, err := range r.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, n int) error {
 		if err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,24 @@ func NewExpression() *Expression { return &Expression{known: map[string]string{}
 func (c *Expression) Again() *Expression {
 	return &Expression{Names: c.Names, Values: maps.Clone(c.Values), known: c.known}
 }
+
+// Into returns a function that takes a part of this expression into another one: under that one's placeholders.
+func (c *Expression) Into(other *Expression) func(part string) string {
+	values := map[string]string{}
+	return func(part string) string {
+		return placeholder.ReplaceAllStringFunc(part, func(p string) string {
+			if name, ok := c.Names[p]; ok {
+				return other.Name(name)
+			}
+			if _, ok := values[p]; !ok {
+				values[p] = other.Value(c.Values[p])
+			}
+			return values[p]
+		})
+	}
+}
+
+var placeholder = regexp.MustCompile(`#n[0-9]+|:v[0-9]+`)
 
 // Name returns the placeholder of an attribute name.
 func (c *Expression) Name(attribute string) string {

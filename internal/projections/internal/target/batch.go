@@ -101,6 +101,7 @@ type seat struct {
 type waiting struct {
 	*Write
 	number  int
+	parts   []*waiting            // of which it takes the place; nil: of none
 	answer  *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
 	done    chan struct{}
 	ended   Outcome
@@ -134,8 +135,51 @@ func (b *batch) rest(ctx context.Context, one *waiting) {
 	go b.send(ctx, all)
 }
 
+// joined has one write take the place of those that different rules want of one item: the item is written, and paid for, once.
+func joined(all []*waiting) (units []*waiting) {
+	for _, one := range all {
+		i := slices.IndexFunc(units, func(u *waiting) bool { return u.key == one.key && u.joins(one) })
+		if i >= 0 {
+			if both, fits := units[i].And(one.Write); fits {
+				unit := &waiting{Write: both, number: units[i].number, parts: units[i].parts, done: make(chan struct{})}
+				if unit.parts == nil {
+					unit.parts = []*waiting{units[i]}
+				}
+				unit.parts = append(unit.parts, one)
+				units[i] = unit
+				continue
+			}
+		}
+		units = append(units, one)
+	}
+	return units
+}
+
+// joins reports whether a write may be a part of this one: of no rule that is a part already, and each may be sent alone as well.
+func (w *waiting) joins(one *waiting) bool {
+	if w.parts == nil {
+		return !w.LooksAgain && !one.LooksAgain && w.Binding != one.Binding
+	}
+	return !one.LooksAgain && !slices.ContainsFunc(w.parts, func(p *waiting) bool { return p.Binding == one.Binding })
+}
+
+// end tells the caller of a write how it ended. If one in the place of several has not taken effect, each of these goes out alone:
+// only its own condition judges it.
+func (b *batch) end(ctx context.Context, one *waiting) {
+	for _, part := range one.parts {
+		if one.ended != Written || one.err != nil {
+			go b.sendBatch(ctx, []*waiting{part})
+			continue
+		}
+		part.ended = Written
+		close(part.done)
+	}
+	close(one.done)
+}
+
 // send sends writes in as few requests as possible; few of them, or of items that stand in it already, alone.
 func (b *batch) send(ctx context.Context, all []*waiting) {
+	all = joined(all)
 	batches := [][]*waiting{}
 	if b.Tables.Batches(table.MayUpdate, len(all)) {
 		batches = inBatches(all)
@@ -180,7 +224,7 @@ func (b *batch) sendBatch(ctx context.Context, some []*waiting) {
 			if one.ended == Written && one.err == nil {
 				b.Tables.WrittenAlone(ctx, table.MayUpdate, one.answer)
 			}
-			close(one.done)
+			b.end(ctx, one)
 		}()
 	}
 }
@@ -221,7 +265,7 @@ func (b *batch) sendStatements(ctx context.Context, some []*waiting) (alone []*w
 			one.answer, alone = r.Error, append(alone, one)
 			continue
 		}
-		close(one.done)
+		b.end(ctx, one)
 	}
 	return alone
 }

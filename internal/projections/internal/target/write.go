@@ -86,6 +86,30 @@ func (t *Write) TakeOff(names ...string) {
 	}
 }
 
+// expressionBytesMax is the most bytes of a condition or an update (Amazon DynamoDB developer guide, "Quotas", expression parameters).
+const expressionBytesMax = 4 << 10
+
+// And is one write in the place of two of one item, for two rules: it does both, if the conditions of both hold. It is false if one request
+// does not hold both.
+func (t *Write) And(other *Write) (*Write, bool) {
+	c := table.NewExpression()
+	both := &Write{Expression: c, Binding: t.Binding, doing: t.doing, key: t.key, LooksAgain: true, text: &text{}}
+	for i, one := range []*Write{t, other} {
+		into := one.Into(c)
+		for _, part := range one.set {
+			both.set = append(both.set, into(part))
+		}
+		for _, part := range one.remove {
+			both.remove = append(both.remove, into(part))
+		}
+		if i > 0 {
+			both.Condition += " AND "
+		}
+		both.Condition += "(" + into(one.Condition) + ")"
+	}
+	return both, len(both.update()) <= expressionBytesMax && len(both.Condition) <= expressionBytesMax
+}
+
 // Holds adds the condition that attributes still hold what was seen.
 func (t *Write) Holds(seen change.Image, names ...string) {
 	for _, name := range names {
