@@ -55,7 +55,7 @@ type Config struct {
 
 	Logger *slog.Logger
 	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
-	Margin   time.Duration
+	Margin time.Duration
 	// BatchMax is how many records the first call is given. A later one is given up to 1,000, if there is time: more records at once
 	// cost fewer writes, and fewer lose less when time runs out.
 	BatchMax int

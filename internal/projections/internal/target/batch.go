@@ -101,7 +101,7 @@ type seat struct {
 type waiting struct {
 	*Write
 	number  int
-	parts   []*waiting            // of which it takes the place; nil: of none
+	parts   []*waiting               // of which it takes the place; nil: of none
 	answer  *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
 	done    chan struct{}
 	ended   Outcome
