@@ -51,6 +51,19 @@ func (c *Expression) Into(other *Expression) func(part string) string {
 	}
 }
 
+// NamesIn are the names of attributes in parts of the expression.
+func (c *Expression) NamesIn(parts ...string) map[string]bool {
+	names := map[string]bool{}
+	for _, part := range parts {
+		for _, p := range placeholder.FindAllString(part, -1) {
+			if name, ok := c.Names[p]; ok {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
 var placeholder = regexp.MustCompile(`#n[0-9]+|:v[0-9]+`)
 
 // Name returns the placeholder of an attribute name.

@@ -14,6 +14,26 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
+// TestAWriteIsNotJoinedWithOneThatAsksForWhatItWrites has one rule write the attribute by which the other knows the item.
+func TestAWriteIsNotJoinedWithOneThatAsksForWhatItWrites(t *testing.T) {
+	w := newWorld(t, 1, dynamosim.Options{})
+	a := &plan.Binding{ID: "a", Stamp: "_dm_a", Rule: &rules.Rule{Name: "a"}}
+	before, ended := w.sim.Usage(), make([]target.Outcome, 2)
+	err := errors.Join(w.writer.Every(t.Context(), 2, func(ctx context.Context, to target.Sender, i int) (err error) {
+		one := w.set(0, 0)
+		if i == 1 {
+			one = target.On(a, "writing", change.Key{Partition: "0"})
+			one.Put("n", change.Number("7"))
+			one.Condition = one.Format("attribute_not_exists(%n)", "_dm_a")
+		}
+		ended[i], _, err = to.Write(ctx, one)
+		return err
+	})...)
+	if used := w.sim.Usage().Sub(before).Requests; err != nil || used["UpdateItem"] != 2 || ended[1] != target.Written {
+		t.Errorf("outcomes %v, requests %v, %v", ended, used, err)
+	}
+}
+
 // TestWritesOfSeveralRulesOnOneItemAreOne has rules a, b and c write an attribute each on every item, alone and among others.
 func TestWritesOfSeveralRulesOnOneItemAreOne(t *testing.T) {
 	names := []string{"a", "b", "c"}

@@ -90,8 +90,11 @@ func (t *Write) TakeOff(names ...string) {
 const expressionBytesMax = 4 << 10
 
 // And is one write in the place of two of one item, for two rules: it does both, if the conditions of both hold. It is false if one request
-// does not hold both.
+// does not hold both, or if one of them writes what the other asks for or writes: it would find the item as it is not any more.
 func (t *Write) And(other *Write) (*Write, bool) {
+	if t.disturbs(other) || other.disturbs(t) {
+		return nil, false
+	}
 	c := table.NewExpression()
 	both := &Write{Expression: c, Binding: t.Binding, doing: t.doing, key: t.key, LooksAgain: true, text: &text{}}
 	for i, one := range []*Write{t, other} {
@@ -108,6 +111,17 @@ func (t *Write) And(other *Write) (*Write, bool) {
 		both.Condition += "(" + into(one.Condition) + ")"
 	}
 	return both, len(both.update()) <= expressionBytesMax && len(both.Condition) <= expressionBytesMax
+}
+
+// disturbs reports whether the write changes an attribute that another one asks for or writes.
+func (t *Write) disturbs(other *Write) bool {
+	concerns := other.NamesIn(slices.Concat(other.set, other.remove, []string{other.Condition})...)
+	for name := range t.NamesIn(slices.Concat(t.set, t.remove)...) {
+		if concerns[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // Holds adds the condition that attributes still hold what was seen.
