@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -24,17 +26,58 @@ type Row = table.Row
 func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	var kind K
 	w, asked := Run{r}, Asked(pl)
-	for id, f := range asked.FanOuts.All() {
-		if isOf(id.Binding, kind) {
-			w.Ended(ctx, f.First, id.Binding, id.Key, w.fanOut(ctx, id, f))
-		}
-	}
+	w.fanOuts(ctx, slices.DeleteFunc(slices.Clone(asked.FanOuts.Keys()), func(id plan.ItemRule) bool { return !isOf(id.Binding, kind) }), asked)
 	for id, position := range asked.Refills.All() {
 		if isOf(id.Binding, kind) {
 			w.Ended(ctx, 0, id.Binding, id.Key, w.refillParent(ctx, id, *position))
 		}
 	}
 	w.fill(ctx, &asked.Fills, kind)
+}
+
+// parentsSideBySide is how many parents are written to their children at the same time. Most have few children, or none.
+const parentsSideBySide = 4
+
+// fanOuts writes changed parents to their children. Under a budget one follows the other, because each asks how much is left. So it is if
+// the family fills the children anew: what it finds out above one parent holds for the next.
+func (w Run) fanOuts(ctx context.Context, ids []plan.ItemRule, asked *Changes) {
+	one := func(w Run, i int) {
+		f := asked.FanOuts.Of(ids[i])
+		w.Ended(ctx, f.First, ids[i].Binding, ids[i].Key, w.fanOut(ctx, ids[i], f))
+	}
+	if len(ids) > 1 && w.Tables.Budget.PerSecond() == 0 && !fillsAnew(ids[0].Family) {
+		w.sideBySide(len(ids), parentsSideBySide, one)
+		return
+	}
+	for i := range ids {
+		one(w, i)
+	}
+}
+
+// fillsAnew reports whether a family has a changed parent's children filled anew.
+func fillsAnew(family any) bool {
+	_, spreads := family.(Spreader)
+	_, marks := family.(Marking)
+	return !spreads && !marks
+}
+
+// sideBySide does n parts of the work, so many at the same time, each with a Run of its own.
+func (w Run) sideBySide(n, most int, do func(part Run, i int)) {
+	parts := make([]*host.Run, n)
+	var all errgroup.Group
+	all.SetLimit(most)
+	for i := range n {
+		parts[i] = &host.Run{Host: w.Host, Suffix: w.Suffix, Done: w.Done}
+		all.Go(func() error {
+			do(Run{parts[i]}, i)
+			return nil
+		})
+	}
+	_ = all.Wait() // of functions that return nil
+	for _, part := range parts {
+		w.Failed(part.Done, part.Err)
+		w.Pointing = append(w.Pointing, part.Pointing...)
+	}
 }
 
 // fanOut writes a changed parent to its children: the parent's position for

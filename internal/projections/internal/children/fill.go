@@ -5,10 +5,8 @@ import (
 	"slices"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -47,22 +45,9 @@ func (w Run) fill(ctx context.Context, asked *plan.OrderedMap[plan.ItemRule, Fil
 		}
 	}
 	chunks := slices.Collect(slices.Chunk(children, fillsAtOnce))
-	ended := make([]*host.Run, len(chunks))
-	var all errgroup.Group
-	all.SetLimit(fillsSideBySide)
-	for i, chunk := range chunks {
-		ended[i] = &host.Run{Host: w.Host, Suffix: w.Suffix, Done: w.Done}
-		all.Go(func() error {
-			part := Run{ended[i]}
-			part.Failed(chunk[0].First, part.fillSome(ctx, chunk))
-			return nil
-		})
-	}
-	_ = all.Wait() // of functions that return nil
-	for _, part := range ended {
-		w.Failed(part.Done, part.Err)
-		w.Pointing = append(w.Pointing, part.Pointing...)
-	}
+	w.sideBySide(len(chunks), fillsSideBySide, func(part Run, i int) {
+		part.Failed(chunks[i][0].First, part.fillSome(ctx, chunks[i]))
+	})
 }
 
 // fillSome fills some children: reference first, then the parent's position and the child's stamp, then the parent, then
