@@ -87,8 +87,8 @@ func (c *HandlerConfig) complete() error {
 	return nil
 }
 
-// batchMax is how many records of a batch the engine is given first: as many as it reads items at once.
-const batchMax = 100
+// pieceFirst is how many records of a batch the engine is given first: as many as it reads items at once.
+const pieceFirst = 100
 
 // Handler answers the invocations of one execution environment of a Lambda function. It has the form
 // of lambda.Handler of aws-lambda-go, and is safe for concurrent use.
@@ -104,8 +104,8 @@ type Handler struct {
 // waits: invocations fail with a *projections.RulesChangedError until one begins a replay that may
 // change the rules.
 //
-// The event source mapping of a stream needs ReportBatchItemFailures among its function response types: without it, Lambda takes a batch
-// of which a part is done for done.
+// The event source mapping of a stream needs ReportBatchItemFailures among its function response types: without it, Lambda treats a
+// partly done batch as done.
 //
 // New rules are not seeded by the invocations of a stream: `dynamill replay`, or a state machine that
 // invokes the Handler, seeds them (docs/lambda.md).

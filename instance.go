@@ -122,7 +122,7 @@ func (i *instance) noteMissing(ctx context.Context) error {
 func (i *instance) openHandler() {
 	cfg := handlers.Config{
 		Processor: i, Rederiver: i, Parker: i, Tasks: i, Replays: replayer{i},
-		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, BatchMax: batchMax,
+		Table: i.table, PartitionKey: i.set.Table.PartitionKey, SortKey: i.set.Table.SortKey, Logger: i.owner.cfg.Logger, PieceFirst: pieceFirst,
 	}
 	if client := i.owner.cfg.S3; client != nil {
 		cfg.ReadObject = func(ctx context.Context, name string) ([]byte, error) {

@@ -3,6 +3,7 @@ package dynamill
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -38,27 +39,31 @@ func (f *follower) count(ctx context.Context, g *projections.Generation, report 
 	return err
 }
 
-// seedRetry is how long seeding rests after a failure that may pass.
-const seedRetry = 5 * time.Second
+// seedRetryFirst is how long seeding rests after a failure that may pass; after each further one twice as long, up to seedRetryLast.
+const (
+	seedRetryFirst = 5 * time.Second
+	seedRetryLast  = 10 * time.Minute
+)
 
 // seedUntilDone seeds, and tries again after failures that may pass. A drain ends with the first failure.
 func (f *follower) seedUntilDone(ctx context.Context) error {
-	for {
+	for pause := seedRetryFirst; ; pause = min(2*pause, seedRetryLast) {
 		err := f.seed(ctx)
-		if err == nil || ctx.Err() != nil || f.Drain || f.stays(err) {
+		if err == nil || ctx.Err() != nil || f.Drain || f.lasts(err) {
 			return err
 		}
-		f.Logger.Warn("seeding failed, will retry", "error", err)
-		if pace.Sleep(ctx, seedRetry) != nil {
+		f.Logger.Warn("seeding failed, will retry", "pause", pause, "error", err)
+		if pace.Sleep(ctx, pause) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// stays reports whether an error is the same for each attempt until a person acts, or this process opens the engine again.
-func (f *follower) stays(err error) bool {
-	told := awserror.Explain(err, f.place)
-	return told != nil && told.StopReading() || streamreader.StopsReading(err) || errors.As(err, new(*projections.SetupError))
+// lasts reports whether an error is the same for each attempt until a person acts, or this process opens the engine again.
+func (f *follower) lasts(err error) bool {
+	explained := awserror.Explain(err, f.place)
+	ofDisk := errors.As(err, new(*fs.PathError)) // of a temporary file
+	return explained != nil && explained.StopReading() || streamreader.StopsReading(err) || ofDisk || errors.As(err, new(*projections.SetupError))
 }
 
 // seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it

@@ -129,7 +129,7 @@ func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args [
 		ctx, end := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer end()
 		a.out.Stderr = printable.NewWriter(io.Discard)
-		if a.settings.Rules == settings.StandardInput { // the shell's own
+		if a.settings.Rules == settings.StandardInput { // standard input belongs to the shell
 			a.settings.Rules = os.DevNull
 		}
 		return commandline.Offered(find(ctx, cmd, args), typed), choice

@@ -198,7 +198,7 @@ func TestCheckAsksLambdaWhereNoProcessRuns(t *testing.T) {
 		{fmt.Sprintf(mapping, "Enabled", "PROBLEM: Function call failed"), ending.ExitFailed,
 			"failing: the last invocation of function app-dynamill failed"},
 		{strings.Replace(fmt.Sprintf(mapping, "Enabled", "OK"), "ReportBatchItemFailures", "", 1), ending.ExitFailed,
-			"failing: Lambda takes batches of which function app-dynamill has done a part for done"},
+			"failing: Lambda treats a partly done batch of function app-dynamill as done"},
 		{fmt.Sprintf(mapping, "Disabled", "OK"), ending.ExitFailed, "nothing runs: there is no lease table"},
 		{`{"EventSourceMappings": []}`, ending.ExitFailed, "nothing runs: there is no lease table"},
 		{"", ending.ExitEnvironment, "not known: there is no lease table"},

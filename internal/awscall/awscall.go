@@ -62,7 +62,7 @@ func Classify(err error) Class {
 	case tooLarge(err):
 		return Refused
 	case retried.IsErrorRetryable(err) == aws.TrueTernary, ofNetwork(err), errors.Is(err, io.ErrUnexpectedEOF):
-		return Retry // the last one is an answer that ends in the middle
+		return Retry // ErrUnexpectedEOF: the connection broke off during the answer
 	case !ok:
 		return Fatal
 	case RetryCode(api.ErrorCode()), api.ErrorFault() == smithy.FaultServer:

@@ -129,7 +129,7 @@ func benchmark(b *testing.B, ruleFile string, reads bool) {
 	payload := benchPayload(1000)
 	m := &matcher{set: loadRules(b, ruleFile)}
 	h := New(Config{
-		Processor: m, Rederiver: m, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 1 << 20,
+		Processor: m, Rederiver: m, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), PieceFirst: 1 << 20,
 	})
 	invoke := func() {
 		m.matched = 0

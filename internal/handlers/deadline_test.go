@@ -63,7 +63,7 @@ func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, c.limit)
 					defer cancel()
 				}
-				h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Processor, cfg.Margin, cfg.BatchMax = second, c.margin, c.pieces })
+				h := newHandler(t, newEngine(), func(cfg *Config) { cfg.Processor, cfg.Margin, cfg.PieceFirst = second, c.margin, c.pieces })
 				var out bytes.Buffer
 				h.cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
 				started := time.Now()
@@ -109,7 +109,7 @@ func TestPiecesGrowWhileThereIsTime(t *testing.T) {
 				defer cancel()
 				var sizes []int
 				h := newHandler(t, newEngine(), func(cfg *Config) {
-					cfg.BatchMax = 100
+					cfg.PieceFirst = 100
 					cfg.Processor = processor(func(_ context.Context, records []change.Record) (int, error) {
 						sizes = append(sizes, len(records))
 						time.Sleep(time.Duration(len(records)) * c.took)
@@ -146,7 +146,7 @@ func TestAMalformedRecordDoesNotHoldUpWhatTimeIsTooShortFor(t *testing.T) {
 		defer cancel()
 		e := newEngine()
 		h := newHandler(t, e, func(cfg *Config) {
-			cfg.BatchMax = 1
+			cfg.PieceFirst = 1
 			cfg.Processor = processor(func(ctx context.Context, records []change.Record) (int, error) {
 				time.Sleep(4 * time.Second)
 				return e.Process(ctx, records)

@@ -81,7 +81,8 @@ func newLambdaWorld(t *testing.T) *lambdaWorld {
 	w.must(err)
 	w.must(engine.Seed(t.Context(), nil))
 	w.handler = New(Config{
-		Processor: engine, Rederiver: engine, Parker: w, PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 100,
+		Processor: engine, Rederiver: engine, Parker: w, PartitionKey: "pk", SortKey: "sk",
+		Logger: slog.New(slog.DiscardHandler), PieceFirst: 100,
 	})
 	return w
 }

@@ -36,7 +36,7 @@ func ExampleNew() {
 		PartitionKey: "pk",
 		SortKey:      "sk",
 		Logger:       slog.New(slog.DiscardHandler),
-		BatchMax:     100,
+		PieceFirst:   100,
 	})
 	answer, err := handler.Invoke(context.Background(), []byte(`{"Records": [{
 		"eventName": "INSERT", "eventSource": "aws:dynamodb",

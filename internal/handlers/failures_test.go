@@ -44,7 +44,7 @@ func TestTheAnswerNamesWhatIsNotDone(t *testing.T) {
 					}
 					e := newEngine()
 					e.doneMax, e.failure = done, errThrottled
-					answer, err := newHandler(t, e, func(cfg *Config) { cfg.BatchMax = pieces }).
+					answer, err := newHandler(t, e, func(cfg *Config) { cfg.PieceFirst = pieces }).
 						Invoke(t.Context(), []byte(c.wrap(all...)))
 					want := c.all[done:]
 					if c.lowest {
@@ -146,7 +146,7 @@ func TestFailuresAroundAMalformedRecord(t *testing.T) {
 		},
 		"rederiving some fails": {
 			event(malformed("m", "1"), malformed("m", "2"), malformed("m", "3")),
-			func(e *engine, cfg *Config) { cfg.BatchMax, e.derive, e.deriveMax = 1, errThrottled, 1 },
+			func(e *engine, cfg *Config) { cfg.PieceFirst, e.derive, e.deriveMax = 1, errThrottled, 1 },
 			failures("2"), []string{"park record.value", "park record.value", "park record.value", "rederive USER#m/PROFILE@1",
 				"rederive USER#m/PROFILE@2"},
 		},
@@ -225,7 +225,7 @@ func TestALateBatchThatIsNotDoneIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
-			h := newHandler(t, e, func(cfg *Config) { cfg.BatchMax = 1; c.change(e, cfg) })
+			h := newHandler(t, e, func(cfg *Config) { cfg.PieceFirst = 1; c.change(e, cfg) })
 			answer, err := h.Invoke(t.Context(), []byte(late(event(noKeys, insert("b", "2"), insert("c", "3"), insert("b", "4")))))
 			if (err != nil) != c.fails || !c.fails && string(answer) != failures() {
 				t.Errorf("answer %s, %v", answer, err)

@@ -56,9 +56,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
 	Margin time.Duration
-	// BatchMax is how many records the first call is given. A later one is given up to 1,000, if there is time: more records at once
-	// cost fewer writes, and fewer lose less when time runs out.
-	BatchMax int
+	// PieceFirst is how many records of a batch the Processor is given first; later it is given up to 1,000, if there is time. More at once
+	// cost fewer writes, fewer lose less when time runs out. The Rederiver is given so many at once.
+	PieceFirst int
 }
 
 const marginMax = time.Second // of the default
@@ -164,12 +164,12 @@ const (
 	pieceMax    = 1000 // as many as a process of `run` takes at once
 )
 
-// inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The first piece has BatchMax records, none
-// has more than most, unless BatchMax is more.
+// inPieces gives elements' records to a call, piece by piece, until one fails or time is up. The first piece has PieceFirst records, none
+// has more than most, unless PieceFirst is more.
 func (d *delivery) inPieces(ctx context.Context, doing string, elements []int, most int,
 	call func(context.Context, []change.Record) (done int, err error),
 ) error {
-	for size := d.BatchMax; len(elements) > 0; {
+	for size := d.PieceFirst; len(elements) > 0; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -237,7 +237,7 @@ func (d *delivery) rederive(ctx context.Context, wanted func(*element) bool) err
 			e.done = e.parked
 		}
 	}
-	return d.inPieces(ctx, "rederiving", keyed, d.BatchMax, func(ctx context.Context, piece []change.Record) (int, error) {
+	return d.inPieces(ctx, "rederiving", keyed, d.PieceFirst, func(ctx context.Context, piece []change.Record) (int, error) {
 		if err := d.Rederiver.RederiveRecords(ctx, piece); err != nil {
 			return 0, err
 		}

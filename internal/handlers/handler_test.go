@@ -105,7 +105,7 @@ func newHandler(t testing.TB, e *engine, change ...func(*Config)) *Handler {
 	for _, c := range change {
 		c(&cfg)
 	}
-	cfg.BatchMax = cmp.Or(cfg.BatchMax, 1<<20)
+	cfg.PieceFirst = cmp.Or(cfg.PieceFirst, 1<<20)
 	return New(cfg)
 }
 

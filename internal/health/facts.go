@@ -77,8 +77,8 @@ type Function struct {
 	LastResult string `json:"lastResult"` // as Lambda says it; "" if it says nothing
 	// OfTemplate says that it has the name that a template of dynamill gives the function of the table.
 	OfTemplate bool `json:"-"`
-	// TakesPartial says that Lambda takes its answers for what they are: it has ReportBatchItemFailures.
-	TakesPartial bool `json:"-"`
+	// ReportsItemFailures says that the mapping has ReportBatchItemFailures. Without it, Lambda treats a partly done batch as done.
+	ReportsItemFailures bool `json:"-"`
 }
 
 // Remedies are sentences that name the table's own commands.
@@ -95,7 +95,7 @@ func (f Function) enabled() bool {
 	return f.State == "Enabled" || f.State == "Enabling" || f.State == "Updating" || f.State == "Creating"
 }
 
-func (f Function) takesPartial() bool { return f.enabled() && f.TakesPartial }
+func (f Function) reportsItemFailures() bool { return f.enabled() && f.ReportsItemFailures }
 
 func (f Function) fails() bool {
 	return f.enabled() && strings.HasPrefix(f.LastResult, problem)

@@ -191,7 +191,9 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 	if !f.BesideFunction || f.Functions.Unknown != "" {
 		return false
 	}
-	if slices.ContainsFunc(f.Functions.List, Function.fails) {
+	lacksFailures := slices.ContainsFunc(f.Functions.List, Function.enabled) &&
+		!slices.ContainsFunc(f.Functions.List, Function.reportsItemFailures)
+	if lacksFailures || slices.ContainsFunc(f.Functions.List, Function.fails) {
 		return f.judgeFunctions(h)
 	}
 	if !slices.ContainsFunc(f.Functions.List, Function.enabled) {
@@ -212,7 +214,7 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 func (f Facts) judgeFunctions(h *Health) bool {
 	failing := slices.IndexFunc(f.Functions.List, Function.fails)
 	enabled := slices.IndexFunc(f.Functions.List, Function.enabled)
-	if partial := slices.IndexFunc(f.Functions.List, Function.takesPartial); partial >= 0 {
+	if partial := slices.IndexFunc(f.Functions.List, Function.reportsItemFailures); partial >= 0 {
 		enabled = partial
 	}
 	switch {
@@ -221,10 +223,10 @@ func (f Facts) judgeFunctions(h *Health) bool {
 		h.State, h.Reason = Failing, fmt.Sprintf("the last invocation of function %s failed (%s)", fn.Name, fn.LastResult)
 		h.Remedy = "look at the function's log; the stream keeps its records for 24 hours"
 		return true
-	case enabled >= 0 && !f.Functions.List[enabled].TakesPartial:
-		h.State, h.Reason = Failing, fmt.Sprintf("Lambda takes batches of which function %s has done a part for done: its event source mapping "+
+	case enabled >= 0 && !f.Functions.List[enabled].ReportsItemFailures:
+		h.State, h.Reason = Failing, fmt.Sprintf("Lambda treats a partly done batch of function %s as done, because its event source mapping "+
 			"lacks ReportBatchItemFailures", f.Functions.List[enabled].Name)
-		h.Remedy = "add it to the mapping's FunctionResponseTypes, then run `dynamill replay`, which makes up for what was lost"
+		h.Remedy = "add it to the mapping's FunctionResponseTypes, then run `dynamill replay --restart`, which makes up for what was lost"
 		return true
 	case enabled >= 0:
 		fn := f.Functions.List[enabled]
@@ -285,8 +287,10 @@ func (f Facts) functionsText() string {
 		parts = append(parts, fmt.Sprintf(", the event source mapping of function %s is %s", fn.Name, fn.State))
 	}
 	for _, fn := range f.otherFunctions {
-		parts = append(parts, fmt.Sprintf(", function %s reads the stream, too (if it is dynamill's, delete the lease table %s)", fn.Name,
-			f.LeaseTable.Name))
+		parts = append(parts, fmt.Sprintf(", function %s reads the stream, too", fn.Name))
+	}
+	if len(f.otherFunctions) > 0 && f.LeaseTable.There {
+		parts = append(parts, fmt.Sprintf(" (if it is dynamill's, delete the lease table %s)", f.LeaseTable.Name))
 	}
 	return strings.Join(parts, "")
 }

@@ -23,7 +23,7 @@ func followed() Facts {
 func TestJudge(t *testing.T) {
 	silent := func(f *Facts) { f.Owners[0].Silent = true }
 	function := func(state, result string) Functions {
-		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result, TakesPartial: true, OfTemplate: true}}}
+		return Functions{List: []Function{{Name: "fn", State: state, LastResult: result, ReportsItemFailures: true, OfTemplate: true}}}
 	}
 	for name, c := range map[string]struct {
 		change func(*Facts)
@@ -104,16 +104,22 @@ func TestJudge(t *testing.T) {
 		"the function is disabled, and another program's reads the stream": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Disabled", "")
 			f.Functions.List = append(f.Functions.List, Function{Name: "search", State: "Enabled"})
-		}, NothingRuns, ""},
+		}, NothingRuns, "nothing runs: there is no lease table app-leases, so how far the stream is applied is not known, the event source " +
+			"mapping of function fn is Disabled, function search reads the stream, too; RUN"},
+		"beside a function whose answers are not read": {func(f *Facts) {
+			f.BesideFunction, f.Functions = true, function("Enabled", "OK")
+			f.Functions.List[0].ReportsItemFailures = false
+		}, Failing, ""},
 		"a function of another name follows alone": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
 			f.Functions.List[0].OfTemplate = false
 		}, Following, ""},
 		"a function follows, and its answers are not read": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.Shards, f.Functions = false, nil, nil, function("Enabled", "OK")
-			f.Functions.List[0].TakesPartial = false
-		}, Failing, "failing: Lambda takes batches of which function fn has done a part for done: its event source mapping lacks " +
-			"ReportBatchItemFailures; add it to the mapping's FunctionResponseTypes, then run `dynamill replay`, which makes up for what was lost"},
+			f.Functions.List[0].ReportsItemFailures = false
+		}, Failing, "failing: Lambda treats a partly done batch of function fn as done, because its event source mapping lacks " +
+			"ReportBatchItemFailures; add it to the mapping's FunctionResponseTypes, then run `dynamill replay --restart`, " +
+			"which makes up for what was lost"},
 		"a function follows, rows of a worker are left": {func(f *Facts) {
 			silent(f)
 			f.Shards[0].Lost, f.Functions = true, function("Enabled", "No records processed")

@@ -109,12 +109,12 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 			keptMarks[mv] = true
 		}
 	}
-	shown := false
+	rolledUp := false // the groups of all families that roll up together
 	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
-		if groups.ShowsGroups(family) && shown {
-			continue // with the first of them
+		if groups.ShowsGroups(family) && rolledUp {
+			continue
 		}
-		shown = shown || groups.ShowsGroups(family)
+		rolledUp = rolledUp || groups.ShowsGroups(family)
 		refs := groupsOf(family, pl)
 		if w.Defers {
 			left, waiting, errs := w.PutOff(ctx, refs, pl)

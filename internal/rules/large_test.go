@@ -53,7 +53,7 @@ func TestProblemsThatAreNotListedAreCounted(t *testing.T) {
 		t.Fatalf("want 201 problems, got %.200v", err)
 	}
 	last := problems.List[200]
-	want := "dynamill.yaml: file.more: 101 more findings are not listed: 200 are listed at once\n" +
+	want := "dynamill.yaml: file.more: 101 more are not listed: 200 are listed at once\n" +
 		"    hint: correct these first, then check the file again\n"
 	if got := last.String(); got != want {
 		t.Errorf("the last one says %q, want %q", got, want)

@@ -41,15 +41,15 @@ type Tail struct {
 	StreamARN string
 	Shard     Shard
 	// EmptyPolls is after how many empty pages in a row the end of an open shard counts as
-	// reached: GetRecords may return an empty page before it (the same place). A closed shard says where it ends; of one that does not, as
-	// with some emulators, it is after closedPolls times as many.
+	// reached: GetRecords may return an empty page before it (the same place). DynamoDB marks the last page of a closed shard. Some
+	// emulators do not: then its end counts as reached after closedPollsFactor times as many.
 	EmptyPolls int
 	Spacing    time.Duration // between an empty page and the next one
 	// Until ends the reading behind a page with a record that was made later: a busy shard gives no empty pages. Zero: it does not.
 	Until time.Time
 }
 
-const closedPolls = 4
+const closedPollsFactor = 4
 
 // Read gives f each page behind a place, until the shard ends or f returns an error. last says
 // that the shard ends with the page.
@@ -60,7 +60,7 @@ func (t Tail) Read(ctx context.Context, from Place, f func(page []streams.Record
 	}
 	emptyMax := t.EmptyPolls
 	if t.Shard.Closed {
-		emptyMax *= closedPolls
+		emptyMax *= closedPollsFactor
 	}
 	for empty := 0; ; {
 		out, err := t.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(RecordsPageMax)})

@@ -205,11 +205,11 @@ func asksLambda(env *environment.Environment) bool {
 		return true
 	}
 	u, err := url.Parse(env.Endpoint)
-	return err == nil && slices.ContainsFunc(domains, func(d string) bool { return strings.HasSuffix(u.Hostname(), d) })
+	return err == nil && slices.ContainsFunc(awsDomains, func(d string) bool { return strings.HasSuffix(u.Hostname(), d) })
 }
 
-// domains are those of AWS's endpoints: with and without IPv6, and in China (AWS General Reference, "AWS service endpoints").
-var domains = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"}
+// awsDomains are those of AWS's endpoints: with and without IPv6, and in China (AWS General Reference, "AWS service endpoints").
+var awsDomains = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"}
 
 const (
 	functionsTime = 5 * time.Second
@@ -237,8 +237,8 @@ func functionsOf(ctx context.Context, env *environment.Environment, streamARN st
 			unqualified, _, _ := strings.Cut(name, ":")
 			found.List = append(found.List, health.Function{
 				Name: name, OfTemplate: unqualified == ofTemplate, State: aws.ToString(m.State),
-				LastResult:   aws.ToString(m.LastProcessingResult),
-				TakesPartial: slices.Contains(m.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures),
+				LastResult:          aws.ToString(m.LastProcessingResult),
+				ReportsItemFailures: slices.Contains(m.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures),
 			})
 		}
 	}

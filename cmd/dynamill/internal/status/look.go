@@ -32,7 +32,7 @@ type Options struct {
 // ReadyLagDefault is the bound of `run` and `status`: beyond it a lag needs a look.
 const ReadyLagDefault = 5 * time.Minute
 
-// Refuse refuses what makes no sense together. A check does not watch, although a file or the environment may say so for `status`.
+// Refuse refuses what makes no sense together. A check does not watch, even if a file or the environment gives --watch.
 func (o *Options) Refuse(watchTyped bool) error {
 	switch {
 	case o.Check && watchTyped:

@@ -26,7 +26,8 @@ type Row = table.Row
 func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	var kind K
 	w, asked := Run{r}, Asked(pl)
-	w.fanOuts(ctx, slices.DeleteFunc(slices.Clone(asked.FanOuts.Keys()), func(id plan.ItemRule) bool { return !isOf(id.Binding, kind) }), asked)
+	parents := slices.DeleteFunc(slices.Clone(asked.FanOuts.Keys()), func(id plan.ItemRule) bool { return !isOf(id.Binding, kind) })
+	w.fanOuts(ctx, parents, asked)
 	for id, position := range asked.Refills.All() {
 		if isOf(id.Binding, kind) {
 			w.Ended(ctx, 0, id.Binding, id.Key, w.refillParent(ctx, id, *position))
@@ -38,14 +39,16 @@ func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 // parentsSideBySide is how many parents are written to their children at the same time. Most have few children, or none.
 const parentsSideBySide = 4
 
-// fanOuts writes changed parents to their children. Under a budget one follows the other, because each asks how much is left. So it is if
-// the family fills the children anew: what it finds out above one parent holds for the next.
+// fanOuts writes changed parents to their children. Under a budget one follows the other, because each asks how much is left. Parents of
+// a tree follow one another, too: what a worker reads of one parent's ancestors serves the next one. So do parents before a deadline: if time
+// runs out on a slow table, the first ones are done, and the next invocation goes on behind them.
 func (w Run) fanOuts(ctx context.Context, ids []plan.ItemRule, asked *Changes) {
 	one := func(w Run, i int) {
 		f := asked.FanOuts.Of(ids[i])
 		w.Ended(ctx, f.First, ids[i].Binding, ids[i].Key, w.fanOut(ctx, ids[i], f))
 	}
-	if len(ids) > 1 && w.Tables.Budget.PerSecond() == 0 && !fillsAnew(ids[0].Family) {
+	_, hurried := ctx.Deadline()
+	if len(ids) > 1 && !hurried && w.Tables.Budget.PerSecond() == 0 && !fillsAnew(ids[0].Family) {
 		w.sideBySide(len(ids), parentsSideBySide, one)
 		return
 	}

@@ -246,7 +246,7 @@ func FuzzPlan(f *testing.F) {
 		keysAlone := looker{func(*change.Record) {}}
 		h := handlers.New(handlers.Config{
 			Processor: looker{func(rec *change.Record) { lookAt(t, p, rec.Key, rec.Old, rec.New) }}, Rederiver: keysAlone, Parker: keysAlone,
-			PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), BatchMax: 100,
+			PartitionKey: "pk", SortKey: "sk", Logger: slog.New(slog.DiscardHandler), PieceFirst: 100,
 		})
 		_, _ = h.Invoke(t.Context(), payload) // FuzzInvoke holds what it answers
 	})

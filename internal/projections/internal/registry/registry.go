@@ -305,7 +305,7 @@ func (reg *Registry) Under(ctx context.Context, do func() error) error {
 	}
 }
 
-// checkTime is how long the check of work takes at most whose time is up.
+// checkTime bounds the check of work whose time has run out.
 const checkTime = 200 * time.Millisecond
 
 // checkDone checks under which rules work was done. If the work's time is up, the check has a little of its own: without a check, nothing

@@ -35,8 +35,8 @@ func (c *Expression) Again() *Expression {
 	return &Expression{Names: c.Names, Values: maps.Clone(c.Values), known: c.known}
 }
 
-// Into returns a function that takes a part of this expression into another one: under that one's placeholders.
-func (c *Expression) Into(other *Expression) func(part string) string {
+// Translator returns a function that translates parts of this expression into another one's placeholders.
+func (c *Expression) Translator(other *Expression) func(part string) string {
 	values := map[string]string{}
 	return func(part string) string {
 		return placeholder.ReplaceAllStringFunc(part, func(p string) string {

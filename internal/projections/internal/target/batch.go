@@ -100,13 +100,13 @@ type seat struct {
 // waiting is a write that waits for the batch to go out, then for its outcome.
 type waiting struct {
 	*Write
-	number  int
-	parts   []*waiting               // of which it takes the place; nil: of none
-	answer  *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
-	done    chan struct{}
-	ended   Outcome
-	current change.Image
-	err     error
+	number   int
+	replaces []*waiting               // the writes that this one does; nil if it is one itself
+	answer   *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
+	done     chan struct{}
+	ended    Outcome
+	current  change.Image
+	err      error
 }
 
 // Write implements Sender.
@@ -135,38 +135,38 @@ func (b *batch) rest(ctx context.Context, one *waiting) {
 	go b.send(ctx, all)
 }
 
-// joined has one write take the place of those that different rules want of one item: the item is written, and paid for, once.
-func joined(all []*waiting) (units []*waiting) {
+// joined has one write do what different rules want of one item: the item is written, and paid for, once.
+func joined(all []*waiting) (writes []*waiting) {
 	for _, one := range all {
-		i := slices.IndexFunc(units, func(u *waiting) bool { return u.key == one.key && u.joins(one) })
+		i := slices.IndexFunc(writes, func(w *waiting) bool { return w.key == one.key && w.canJoin(one) })
 		if i >= 0 {
-			if both, fits := units[i].And(one.Write); fits {
-				unit := &waiting{Write: both, number: units[i].number, parts: units[i].parts, done: make(chan struct{})}
-				if unit.parts == nil {
-					unit.parts = []*waiting{units[i]}
+			if both, fits := writes[i].joinedWith(one.Write); fits {
+				together := &waiting{Write: both, number: writes[i].number, replaces: writes[i].replaces, done: make(chan struct{})}
+				if together.replaces == nil {
+					together.replaces = []*waiting{writes[i]}
 				}
-				unit.parts = append(unit.parts, one)
-				units[i] = unit
+				together.replaces = append(together.replaces, one)
+				writes[i] = together
 				continue
 			}
 		}
-		units = append(units, one)
+		writes = append(writes, one)
 	}
-	return units
+	return writes
 }
 
-// joins reports whether a write may be a part of this one: of no rule that is a part already, and each may be sent alone as well.
-func (w *waiting) joins(one *waiting) bool {
-	if w.parts == nil {
+// canJoin reports whether another rule's write may be joined to this one: none of its rule is in it already, and none looks again.
+func (w *waiting) canJoin(one *waiting) bool {
+	if w.replaces == nil {
 		return !w.LooksAgain && !one.LooksAgain && w.Binding != one.Binding
 	}
-	return !one.LooksAgain && !slices.ContainsFunc(w.parts, func(p *waiting) bool { return p.Binding == one.Binding })
+	return !one.LooksAgain && !slices.ContainsFunc(w.replaces, func(p *waiting) bool { return p.Binding == one.Binding })
 }
 
-// end tells the caller of a write how it ended. If one in the place of several has not taken effect, each of these goes out alone:
-// only its own condition judges it.
+// end tells the caller of a write how it ended. If one that does several has not taken effect, each of these goes out alone: only its own
+// condition judges it.
 func (b *batch) end(ctx context.Context, one *waiting) {
-	for _, part := range one.parts {
+	for _, part := range one.replaces {
 		if one.ended != Written || one.err != nil {
 			go b.sendBatch(ctx, []*waiting{part})
 			continue

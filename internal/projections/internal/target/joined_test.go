@@ -14,8 +14,8 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-// TestAWriteIsNotJoinedWithOneThatAsksForWhatItWrites has one rule write the attribute by which the other knows the item.
-func TestAWriteIsNotJoinedWithOneThatAsksForWhatItWrites(t *testing.T) {
+// TestConflictingWritesOfOneItemStayApart has one rule write the attribute by which the other knows the item.
+func TestConflictingWritesOfOneItemStayApart(t *testing.T) {
 	w := newWorld(t, 1, dynamosim.Options{})
 	a := &plan.Binding{ID: "a", Stamp: "_dm_a", Rule: &rules.Rule{Name: "a"}}
 	before, ended := w.sim.Usage(), make([]target.Outcome, 2)

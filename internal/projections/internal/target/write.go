@@ -27,7 +27,8 @@ type Write struct {
 	doing     string
 	key       change.Key
 	Condition string
-	// LooksAgain says that a refused write parks nothing and returns the refusal: the caller reads the item and decides.
+	// LooksAgain says that a refused write parks nothing and returns the refusal: the caller reads the item and decides. Of a write that joins
+	// several, the batch then sends each of them alone.
 	LooksAgain bool
 
 	set, remove []string
@@ -89,16 +90,16 @@ func (t *Write) TakeOff(names ...string) {
 // expressionBytesMax is the most bytes of a condition or an update (Amazon DynamoDB developer guide, "Quotas", expression parameters).
 const expressionBytesMax = 4 << 10
 
-// And is one write in the place of two of one item, for two rules: it does both, if the conditions of both hold. It is false if one request
-// does not hold both, or if one of them writes what the other asks for or writes: it would find the item as it is not any more.
-func (t *Write) And(other *Write) (*Write, bool) {
-	if t.disturbs(other) || other.disturbs(t) {
+// joinedWith returns one write of an item that does two, if the conditions of both hold. It reports false if one request does not hold
+// both, or if one of them writes an attribute that the other writes or asks for.
+func (t *Write) joinedWith(other *Write) (*Write, bool) {
+	if t.conflictsWith(other) || other.conflictsWith(t) {
 		return nil, false
 	}
 	c := table.NewExpression()
 	both := &Write{Expression: c, Binding: t.Binding, doing: t.doing, key: t.key, LooksAgain: true, text: &text{}}
 	for i, one := range []*Write{t, other} {
-		into := one.Into(c)
+		into := one.Translator(c)
 		for _, part := range one.set {
 			both.set = append(both.set, into(part))
 		}
@@ -113,8 +114,8 @@ func (t *Write) And(other *Write) (*Write, bool) {
 	return both, len(both.update()) <= expressionBytesMax && len(both.Condition) <= expressionBytesMax
 }
 
-// disturbs reports whether the write changes an attribute that another one asks for or writes.
-func (t *Write) disturbs(other *Write) bool {
+// conflictsWith reports whether the write changes an attribute that another one asks for or writes.
+func (t *Write) conflictsWith(other *Write) bool {
 	concerns := other.NamesIn(slices.Concat(other.set, other.remove, []string{other.Condition})...)
 	for name := range t.NamesIn(slices.Concat(t.set, t.remove)...) {
 		if concerns[name] {

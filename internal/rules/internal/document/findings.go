@@ -84,5 +84,5 @@ func (f *Findings) listed(list []Problem, more int, warnings bool) []Problem {
 		return list
 	}
 	return append(slices.Clip(list), Problem{File: f.file, Code: "file.more", Hint: "correct these first, then check the file again",
-		Message: fmt.Sprintf("%d more findings are not listed: %d are listed at once", more, problemsMax), Warning: warnings})
+		Message: fmt.Sprintf("%d more are not listed: %d are listed at once", more, problemsMax), Warning: warnings})
 }
