@@ -63,7 +63,8 @@ func (f *follower) seedUntilDone(ctx context.Context) error {
 func (f *follower) lasts(err error) bool {
 	explained := awserror.Explain(err, f.place)
 	ofDisk := errors.As(err, new(*fs.PathError)) // of a temporary file
-	return explained != nil && explained.StopReading() || streamreader.StopsReading(err) || ofDisk || errors.As(err, new(*projections.SetupError))
+	ofSetup := errors.As(err, new(*projections.SetupError))
+	return explained != nil && explained.StopReading() || streamreader.StopsReading(err) || ofDisk || ofSetup
 }
 
 // seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it

@@ -40,8 +40,8 @@ func (Following[K]) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 const parentsSideBySide = 4
 
 // fanOuts writes changed parents to their children. Under a budget one follows the other, because each asks how much is left. Parents of
-// a tree follow one another, too: what a worker reads of one parent's ancestors serves the next one. So do parents before a deadline: if time
-// runs out on a slow table, the first ones are done, and the next invocation goes on behind them.
+// a tree follow one another, too: what a worker reads of one parent's ancestors serves the next one. So do parents before a deadline: if
+// time runs out on a slow table, the first ones are done, and the next invocation goes on behind them.
 func (w Run) fanOuts(ctx context.Context, ids []plan.ItemRule, asked *Changes) {
 	one := func(w Run, i int) {
 		f := asked.FanOuts.Of(ids[i])
