@@ -66,7 +66,7 @@ func TestStateTableNameThatLeavesNoLeaseTableIsRefused(t *testing.T) {
 	withoutAWS(t)
 	for _, c := range []struct{ table, stateTable, want string }{
 		{"app", "app-dynamill-leases", "is the table of checkpoints"},
-		{"app", "app", "is the table itself"},
+		{"app", "app", "cannot be the table itself"},
 		{"app-leases", "app", "makes app-leases itself the table of checkpoints"},
 		{"app", strings.Repeat("s", 249), "at most 248"},
 		{strings.Repeat("a", 240), "", "give --state-table"},

@@ -132,7 +132,7 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table " +
 			"NAME")
 	case s.StateTable == table:
-		return ending.Invalid("--state-table %s is the table itself: give another name, or none", s.StateTable)
+		return ending.Invalid("--state-table %s cannot be the table itself: give another name, or none", s.StateTable)
 	case s.StateTable == table+following.StateSuffix+following.LeaseSuffix:
 		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
 	case leases == table:

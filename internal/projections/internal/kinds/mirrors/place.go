@@ -11,7 +11,7 @@ type place uint8
 const (
 	placeFree     place = iota + 1 // no item stands there
 	placeMade                      // the engine made the item there
-	placeTheirs                    // the application made the item; it is of the target's entity
+	placeTheirs                    // the application made the item; it is of the target's entity: the rule adopts it
 	placeOccupied                  // the application made the item; it is of another entity
 )
 
