@@ -14,8 +14,8 @@ import (
 )
 
 // TombstoneTTL is how long rows without effects or children stay. Streams keep records for 24 hours (DynamoDB developer guide):
-// eight days leave a week for records that were set aside. From the ttl of a deletion mark and this time, takeoverEnd in kinds/deletions works
-// out when the mark was put: another time takes effect for new marks alone.
+// eight days leave a week for records that were set aside. From the ttl of a deletion mark and this time, takeoverEnd in
+// kinds/deletions works out when the mark was put: another time takes effect for new marks alone.
 const TombstoneTTL = 8 * 24 * time.Hour
 
 // EntryKey is the key of an item's ledger entry.
