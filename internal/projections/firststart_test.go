@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -11,18 +12,21 @@ import (
 func TestAFirstStartWaitsForItsTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, countRules)
-		unknown, created := 0, false
+		var unknown atomic.Int64
+		var created atomic.Bool
 		f := &faulty{Client: w.sim, around: func(op string, pass func() error) error {
-			if op == "DescribeTable" && created && unknown < 3 {
-				unknown++
+			if op == "DescribeTable" && created.Load() && unknown.Load() < 3 {
+				unknown.Add(1)
 				return &ddb.ResourceNotFoundException{}
 			}
-			created = created || op == "CreateTable"
+			if op == "CreateTable" {
+				created.Store(true)
+			}
 			return pass()
 		}}
 		engine, err := Open(t.Context(), Config{Client: f, Table: "app", Rules: w.set, StateTable: "first"})
-		if err != nil || !engine.Describe().StateTableCreated || unknown != 3 {
-			t.Errorf("error %v after %d answers that there is no table", err, unknown)
+		if err != nil || !engine.Describe().StateTableCreated || unknown.Load() != 3 {
+			t.Errorf("error %v after %d answers that there is no table", err, unknown.Load())
 		}
 	})
 }

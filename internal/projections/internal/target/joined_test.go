@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
@@ -57,8 +58,11 @@ func TestWritesOfSeveralRulesOnOneItemAreOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.items, dynamosim.Options{})
+			var mu sync.Mutex
 			var parked []string
 			w.writer.ParkRefused = func(_ context.Context, b *plan.Binding, _ change.Key, _ error) error {
+				mu.Lock()
+				defer mu.Unlock()
 				parked = append(parked, b.ID)
 				return nil
 			}
