@@ -95,18 +95,11 @@ func Sum(all ...Amount) (sum Amount) {
 
 // AddUp is an amount with others added to it, each as String wrote it. It takes time for the length of all of them.
 func AddUp(sum string, more []string) string {
-	total := Parse(sum)
-	if total.Parts == nil {
-		total.Parts = Parts{}
-	}
+	all := []Amount{Parse(sum)}
 	for _, text := range more {
-		a := Parse(text)
-		fits := total.Parts.take(a.Parts)
-		value, err := total.Value.Add(a.Value)
-		total.Value, total.Members, total.Operations = value, total.Members+a.Members, total.Operations+a.Operations
-		total.Beyond = total.Beyond || a.Beyond || err != nil || !fits
+		all = append(all, Parse(text))
 	}
-	return total.String()
+	return Sum(all...).String()
 }
 
 // Lacks returns a minus have: what must be added to have to reach a. It counts no operations.

@@ -51,13 +51,3 @@ func parseParts(text string) Parts {
 	}
 	return ps
 }
-
-// take adds others; false if no number holds a part of the sum.
-func (ps Parts) take(others Parts) (fits bool) {
-	fits = true
-	for per, p := range others {
-		value, err := ps[per].Value.Add(p.Value)
-		ps[per], fits = Share{value, ps[per].Members + p.Members}, fits && err == nil
-	}
-	return fits
-}
