@@ -32,7 +32,7 @@ var foreign = []struct{ text, hint string }{
 	{"=", "write == to compare"},
 	{"&", "write && for and"},
 	{"|", "write || for or"},
-	{"?", "there is no conditional operator; write two rules, or use && and ||"},
+	{"?", "there is no conditional operator: use && and ||, or two rules with a `where` that each write an attribute of their own"},
 	{"%", "there is no remainder operator"},
 	{"“", `write plain quotes: "..."`},
 	{"”", `write plain quotes: "..."`},

@@ -162,9 +162,11 @@ func announcement(w *session.Session, r *dynamill.Running, cfg *dynamill.Config)
 	return facts.Text() + printable.Counted(len(w.Set.Rules), "rule") + ":\n" + list.Text()
 }
 
-// written names what a rule writes: Group.memberCount, Comment.{userName, userAvatar}, or whole Member items.
+// written names what a rule writes: Group.memberCount, Comment.{userName, userAvatar}, or whole Member items; or the items that it deletes.
 func written(rule *rules.Rule) string {
 	switch {
+	case rule.Deletes():
+		return "deletes " + rule.Target.Name + " items"
 	case rule.MakesItems():
 		return rule.Target.Name + " items"
 	case len(rule.Writes) == 1:

@@ -132,7 +132,7 @@ func (c *checker) reservedHint(w declared.Word, hint string) {
 func (c *checker) topLevel(w declared.Word) {
 	c.reserved(w)
 	if !c.Former {
-		c.whole(w)
+		c.whole(w, "")
 	}
 }
 

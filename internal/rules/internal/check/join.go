@@ -81,9 +81,8 @@ func (r *Rule) joinPlace() document.Place {
 	return r.Decl.At
 }
 
-// joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known. A child
-// that can name its parent's key does: it is found in its collection then, or at the cost of fewer reads.
-func (r *Rule) joinsByBareUnique() bool { return r.traits.WholeKey == nil && !r.traits.HasParent }
+// joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known.
+func (r *Rule) joinsByBareUnique() bool { return r.traits.WholeKey == nil && !r.traits.AlongItself() }
 
 // isKeyAlone reports whether one variable gives the entity's whole key.
 func (e *Entity) isKeyAlone(variable string) bool {
@@ -117,7 +116,9 @@ func (j *Join) unfilled() []int {
 func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair) bool {
 	from := c.ours(r, ours, pair.Ours)
 	if !pair.Ours.Expression {
-		c.plainAttribute(pair.Ours)
+		c.reserved(pair.Ours)
+		c.whole(pair.Ours, fmt.Sprintf("write `by: { %s: %s }`: behind the colon, an expression may name a part",
+			theirsName(theirs, pair), pair.Ours.Text))
 	}
 	if !pair.Ours.Expression && c.isKey(pair.Ours.Text) && !from.IsElement() {
 		c.Add(pair.Ours.At, "rule.join_key", "name a variable of "+ours.Decl.Name.Text+"'s key template: "+
@@ -125,6 +126,14 @@ func (c *checker) joinPair(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 			"%s is a whole key; a join needs one of its parts", pair.Ours.Text)
 	}
 	return c.joinFrom(r, theirs, ours, pair, from)
+}
+
+// theirsName is the name of the other side that a pair of `by` means, or else an example of one.
+func theirsName(theirs *Entity, pair declared.JoinPair) string {
+	if variables := theirs.Shape.Variables; !slices.Contains(variables, pair.Theirs.Text) && len(variables) > 0 {
+		return variables[0]
+	}
+	return pair.Theirs.Text
 }
 
 // ours is where this side has the value of a pair of `by`.

@@ -134,10 +134,10 @@ func (c *checker) ordered(w declared.Word, e declared.Expression, t expr.Type) {
 // order checks by what the items of one target are ordered, and what the target shows of each.
 func (c *checker) order(r *Rule) {
 	if r.Decl.Order.Given() {
-		c.readAttribute(r.Decl.Order)
+		c.readAttribute(r.Decl.Order, r.Source)
 	}
 	for _, w := range r.Decl.Shown {
-		c.readAttribute(w.From)
+		c.readAttribute(w.From, r.Source)
 		if w.As.Text != w.From.Text {
 			c.plainAttribute(w.As)
 		}
@@ -172,7 +172,7 @@ func (c *checker) cutByComma(w declared.Word) bool {
 func (c *checker) attributes(r *Rule) {
 	for _, w := range r.Decl.Written {
 		if w.From.Given() {
-			c.readAttribute(w.From)
+			c.readAttribute(w.From, r.Source)
 		}
 		if w.As.Text != w.From.Text {
 			c.plainAttribute(w.As)
@@ -193,22 +193,31 @@ func (c *checker) attributes(r *Rule) {
 // plainAttribute reports a name that is no whole attribute of a user's.
 func (c *checker) plainAttribute(w declared.Word) {
 	c.reserved(w)
-	c.whole(w)
+	c.whole(w, "")
 }
 
-// readAttribute checks an attribute that a rule only reads, as plainAttribute does.
-func (c *checker) readAttribute(w declared.Word) {
+// readAttribute checks an attribute of an entity's items that a rule only reads, as plainAttribute does.
+func (c *checker) readAttribute(w declared.Word, of *Entity) {
 	c.reservedHint(w, readYourOwn)
-	c.whole(w)
+	remedy := ""
+	if steps := strings.Split(w.Text, "."); of != nil && len(steps) == 2 && steps[0] != "" && steps[1] != "" {
+		own := steps[0] + strings.ToUpper(steps[1][:1]) + steps[1][1:]
+		remedy = fmt.Sprintf("another rule can make the part an attribute: { set: { %s: \"${%s}\" }, of: %s }", own, w.Text, of.Decl.Name.Text)
+	}
+	c.whole(w, remedy)
 }
 
-// whole reports a name of what is inside another attribute.
-func (c *checker) whole(w declared.Word) {
-	if !w.Backquoted && strings.Contains(w.Text, ".") {
-		c.Add(w.At, "rule.nested_attribute",
-			"name the whole attribute: "+w.Text[:strings.IndexByte(w.Text, '.')]+"; a name that has a dot itself stands in backquotes",
-			"%q would be inside another attribute; rules read and write whole ones", w.Text)
+// whole reports a name of what is inside another attribute. The remedy says how a rule can use the part; "" if it cannot.
+func (c *checker) whole(w declared.Word, remedy string) {
+	name, _, inside := strings.Cut(w.Text, ".")
+	if w.Backquoted || !inside {
+		return
 	}
+	if remedy == "" {
+		remedy = "name the whole attribute: " + name
+	}
+	c.Add(w.At, "rule.nested_attribute", remedy+"; a name that has a dot itself stands in backquotes",
+		"%q would be inside another attribute; rules read and write whole ones", w.Text)
 }
 
 // writable reports an attribute of the target that a rule must not write, and returns false.

@@ -45,7 +45,7 @@ var (
 		Noun:        "an average",
 		Plural:      "averages",
 		Keys:        keysOf("name the entity whose items are averaged: `of: Sample`"),
-		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `used / total`", Type: expr.Number}},
+		Expressions: []rules.Expression{{Key: "average", Want: "a number, as in `price * quantity`", Type: expr.Number}},
 		SourceField: "of",
 	})}
 )
