@@ -12,6 +12,7 @@ type Facts struct {
 
 	StateTable Existence
 	LeaseTable Existence
+	Followed   bool // there is a lease row of a shard
 	Stream     Stream
 	Owners     []Owner
 	Shards     []Shard // that are not finished
@@ -53,7 +54,7 @@ type Shard struct {
 	ID      string
 	Records int       // behind the checkpoint
 	AtLeast bool      // there may be more
-	Oldest  time.Time // creation of the oldest record behind the checkpoint; zero if there is none
+	Oldest  time.Time // creation of the oldest record behind the checkpoint, or of an earlier one; zero if there is none
 	Done    time.Time // creation of the newest record that was applied; zero if it is not known
 	Lost    bool      // the stream dropped records behind the checkpoint
 	Skipped bool      // the shard is open, and its lease says that it is finished

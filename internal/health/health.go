@@ -107,7 +107,7 @@ func (f Facts) judgeTables(h *Health) bool {
 	switch {
 	case f.StateTable.There:
 		return false
-	case !f.LeaseTable.There:
+	case !f.LeaseTable.There || !f.Followed: // `run` makes the lease table before it writes to the state table
 		h.State, h.Remedy = NotStarted, f.Remedies.Run
 		h.Reason = fmt.Sprintf("nothing was ever started on this table (there is no state table %s)", f.StateTable.Name)
 	default:
@@ -139,6 +139,9 @@ func (f Facts) judgeLosses(h *Health) bool {
 		return false
 	}
 	h.State = RecordsLost
+	if f.Stream.On { // so the lease rows decided
+		h.Reason += f.otherFunctionsText()
+	}
 	return true
 }
 
@@ -188,8 +191,11 @@ func (f Facts) judgeWorkers(h *Health) bool {
 
 // judgeFunctionBeside decides where processes leave some rules to a function, and either no function or no process applies the stream.
 func (f Facts) judgeFunctionBeside(h *Health) bool {
-	if !f.BesideFunction || f.Functions.Unknown != "" {
+	if !f.BesideFunction {
 		return false
+	}
+	if f.Functions.Unknown != "" {
+		return f.judgeUnknownFunctionBeside(h)
 	}
 	lacksFailures := slices.ContainsFunc(f.Functions.List, Function.enabled) &&
 		!slices.ContainsFunc(f.Functions.List, Function.reportsItemFailures)
@@ -210,6 +216,21 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 	return false
 }
 
+// judgeUnknownFunctionBeside decides where processes follow, and it is not known whether the function does that applies the other rules.
+func (f Facts) judgeUnknownFunctionBeside(h *Health) bool {
+	if !f.judgeWorkers(h) {
+		return false
+	}
+	h.State = Unknown
+	h.Reason = fmt.Sprintf("whether a function applies the rules that the processes leave to it (%s); of the processes: %s",
+		f.Functions.Unknown, h.Reason)
+	h.Remedy = allowListing
+	return true
+}
+
+// allowListing is the remedy where Lambda's mappings could not be listed.
+const allowListing = "allow lambda:ListEventSourceMappings, or look at the function's IteratorAge"
+
 // judgeFunctions decides where a Lambda function applies the stream, or may.
 func (f Facts) judgeFunctions(h *Health) bool {
 	failing := slices.IndexFunc(f.Functions.List, Function.fails)
@@ -226,6 +247,9 @@ func (f Facts) judgeFunctions(h *Health) bool {
 	case enabled >= 0 && !f.Functions.List[enabled].ReportsItemFailures:
 		h.State, h.Reason = Failing, fmt.Sprintf("Lambda treats a partly done batch of function %s as done, because its event source mapping "+
 			"lacks ReportBatchItemFailures", f.Functions.List[enabled].Name)
+		if len(f.Functions.List) > 1 {
+			h.Reason += " (if it is dynamill's)" + f.functionsText()
+		}
 		h.Remedy = "add it to the mapping's FunctionResponseTypes, then run `dynamill replay --restart`, which makes up for what was lost"
 		return true
 	case enabled >= 0:
@@ -239,7 +263,7 @@ func (f Facts) judgeFunctions(h *Health) bool {
 		h.Reason = fmt.Sprintf("there is no lease table %s, so no `dynamill run` has followed, and whether a Lambda function follows is not "+
 			"known (%s)",
 			f.LeaseTable.Name, f.Functions.Unknown)
-		h.Remedy = "allow lambda:ListEventSourceMappings, or look at the function's IteratorAge"
+		h.Remedy = allowListing
 		return true
 	}
 	return false
@@ -286,6 +310,11 @@ func (f Facts) functionsText() string {
 	for _, fn := range f.Functions.List {
 		parts = append(parts, fmt.Sprintf(", the event source mapping of function %s is %s", fn.Name, fn.State))
 	}
+	return strings.Join(parts, "") + f.otherFunctionsText()
+}
+
+func (f Facts) otherFunctionsText() string {
+	var parts []string
 	for _, fn := range f.otherFunctions {
 		parts = append(parts, fmt.Sprintf(", function %s reads the stream, too", fn.Name))
 	}
@@ -345,6 +374,8 @@ func (f Facts) rateText() string {
 
 func (w Waiting) lagText(lag time.Duration) string {
 	switch {
+	case w.Unknown != "" && lag > 0:
+		return fmt.Sprintf("lag up to %s (%s)", short(lag), w.Unknown)
 	case w.Unknown != "":
 		return "the lag is not known (" + w.Unknown + ")"
 	case w.Records == 0:

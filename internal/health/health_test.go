@@ -13,8 +13,8 @@ func followed() Facts {
 	return Facts{
 		Now: now, LagMax: 5 * time.Minute,
 		StateTable: Existence{Name: "app-dynamill", There: true, Created: now.Add(-time.Hour)},
-		LeaseTable: Existence{Name: "app-leases", There: true},
-		Stream:     Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
+		LeaseTable: Existence{Name: "app-leases", There: true}, Followed: true,
+		Stream: Stream{On: true}, Owners: []Owner{{Name: "w1", Term: 10 * time.Second}},
 		Shards:   []Shard{{ID: "s1", Records: 1, Oldest: now.Add(-2 * time.Second), Done: now.Add(-3 * time.Second)}},
 		Remedies: Remedies{Run: "RUN", RunBeside: "BESIDE", EnableStream: "ENABLE", Replay: "REPLAY", StartOver: "OVER", Skipped: "ROW"},
 	}
@@ -52,6 +52,12 @@ func TestJudge(t *testing.T) {
 			"following: the lag is not known (no permission), 1 process"},
 		"a shard could not be read": {func(f *Facts) { f.Shards[0] = Shard{ID: "s1", Unknown: "refused", AtLeast: true} }, Following,
 			"following: the lag is not known (s1: refused), 1 process"},
+		"a shard that is far behind could not be read": {func(f *Facts) {
+			f.Shards[0] = Shard{ID: "s1", Unknown: "refused", AtLeast: true, Oldest: now.Add(-time.Hour)}
+		}, CatchingUp, "catching up: lag up to 1h0m0s (s1: refused), the rate is not known from one look (--watch tells it), 1 process"},
+		"one of two shards that is far behind could not be read": {func(f *Facts) {
+			f.Shards = append(f.Shards, Shard{ID: "s2", Unknown: "refused", AtLeast: true, Oldest: now.Add(-time.Hour)})
+		}, CatchingUp, ""},
 		"beside a function": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Enabled", "OK") }, Following,
 			"following: lag 2s, 1 record waits, the oldest since 2026-01-02T03:04:03Z, 1 process"},
 		"beside a function that is disabled": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Disabled", "") }, NothingRuns,
@@ -61,7 +67,13 @@ func TestJudge(t *testing.T) {
 		"beside a function, killed": {func(f *Facts) { silent(f); f.BesideFunction, f.Functions = true, function("Enabled", "OK") },
 			NothingRuns, "nothing runs: no process keeps the rules that the function leaves out; BESIDE"},
 		"beside functions that may not be listed": {func(f *Facts) { f.BesideFunction, f.Functions.Unknown = true, "no permission" },
-			Following, ""},
+			Unknown, "not known: whether a function applies the rules that the processes leave to it (no permission); of the processes: lag 2s, " +
+				"1 record waits, the oldest since 2026-01-02T03:04:03Z, 1 process; allow lambda:ListEventSourceMappings, or look at the " +
+				"function's IteratorAge"},
+		"beside functions that may not be listed, killed": {func(f *Facts) {
+			silent(f)
+			f.BesideFunction, f.Functions.Unknown = true, "no permission"
+		}, NothingRuns, ""},
 		"killed": {silent, NothingRuns,
 			"nothing runs: 1 record waits, the oldest since 2026-01-02T03:04:03Z (2s ago), the newest record applied is of 2026-01-02T03:04:02Z, " +
 				"w1 has not renewed its lease for more than its term of 10s; RUN"},
@@ -76,6 +88,7 @@ func TestJudge(t *testing.T) {
 			"not started: nothing was ever started on this table (there is no state table app-dynamill); RUN"},
 		"the state table is deleted": {func(f *Facts) { f.StateTable.There = false }, RecordsLost,
 			"records lost: the state table app-dynamill is missing, and the lease table app-leases is there; OVER"},
+		"started a moment ago": {func(f *Facts) { f.StateTable.There, f.Followed, f.Owners = false, false, nil }, NotStarted, ""},
 		"the lease table is deleted": {func(f *Facts) {
 			f.LeaseTable.There, f.Owners, f.StateTable.Created = false, nil, now.Add(-25*time.Hour)
 		}, RecordsLost,
@@ -89,6 +102,12 @@ func TestJudge(t *testing.T) {
 			"records lost: the table has another stream than the one that was followed (arn:old); REPLAY"},
 		"records were dropped": {func(f *Facts) { f.Shards[0].Lost = true }, RecordsLost,
 			"records lost: the stream dropped records before they were applied, in s1; REPLAY"},
+		"records were dropped, and another program's function reads the stream": {func(f *Facts) {
+			silent(f)
+			f.Shards[0].Lost, f.Functions = true, function("Enabled", "OK")
+			f.Functions.List[0].OfTemplate = false
+		}, RecordsLost, "records lost: the stream dropped records before they were applied, in s1, function fn reads the stream, too (if it is " +
+			"dynamill's, delete the lease table app-leases); REPLAY"},
 		"a shard is skipped": {func(f *Facts) { f.Shards[0].Skipped = true }, RecordsLost,
 			"records lost: no worker reads an open shard, because its lease says SHARD_END: s1; ROW"},
 		"a function follows": {func(f *Facts) {

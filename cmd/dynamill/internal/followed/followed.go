@@ -51,6 +51,7 @@ type Look struct {
 func (l *Look) Facts(ctx context.Context, rows []leases.Lease, leaseTable, besideFunction bool) (health.Facts, error) {
 	f := health.Facts{
 		LagMax: l.LagMax, LeaseTable: health.Existence{Name: l.Env.LeaseTable, There: leaseTable}, Remedies: remedies(l.Env),
+		Followed: slices.ContainsFunc(rows, leases.Lease.OfShard),
 	}
 	arn, err := l.stream(ctx, &f, rows)
 	if err != nil {
@@ -122,6 +123,9 @@ func watchedRows(rows []leases.Lease) []health.Row {
 	watched := make([]health.Row, len(rows))
 	for i, row := range rows {
 		watched[i] = health.Row{Shard: row.Shard, Owner: row.Owner, Run: row.Run, Term: row.Term, Counter: row.Counter, Newest: row.Newest}
+		if row.Finished() { // the row keeps the name of the process that ended the shard, which renews it no more
+			watched[i].Owner = ""
+		}
 	}
 	return watched
 }
@@ -151,6 +155,9 @@ func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, row
 		}
 		if s.Err != nil {
 			one.Unknown = unreadReason(s.Err)
+			if row := byID[s.Shard]; one.Oldest.IsZero() && row.EmptyPolls == 0 {
+				one.Oldest = row.Newest // no record that waits is older
+			}
 		}
 		f.Shards = append(f.Shards, one)
 	}

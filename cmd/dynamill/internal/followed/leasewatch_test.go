@@ -37,6 +37,8 @@ func TestLeasesShowWhetherAProcessFollows(t *testing.T) {
 			{25 * time.Second, []leases.Lease{row("s", "a", 6)}}}, true},
 		"a process started meanwhile": {[]reading{{0, []leases.Lease{row("s", "", 5)}}, {5 * time.Second, []leases.Lease{row("s", "a", 6)}}},
 			false},
+		"a shard that ended keeps the name of its last owner": {[]reading{{0, []leases.Lease{
+			{Shard: "s", Stream: arn, Owner: "a", Term: time.Minute, Checkpoint: leases.ShardEnd}}}}, true},
 		"an owner with a longer term": {[]reading{{0, []leases.Lease{{Shard: "s", Stream: arn, Owner: "a", Term: time.Minute}}},
 			{30 * time.Second, []leases.Lease{{Shard: "s", Stream: arn, Owner: "a", Term: time.Minute}}}}, false},
 	} {
