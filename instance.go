@@ -83,6 +83,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	cfg := projections.Config{
 		Client: h.cfg.Tables, Table: table, StateTable: cmp.Or(h.cfg.StateTable, table+following.StateSuffix), Rules: set,
 		Logger: slog.New(handlers.Traced(h.cfg.Logger.Handler())), Worker: h.cfg.Worker, FanOutMax: h.cfg.FanOutMax,
+		DueOnly: true,
 	}
 	agreedEpoch := 0
 	if changeRules { // those that are in force now, and none that come into force meanwhile

@@ -74,6 +74,10 @@ type fanOutState struct {
 
 // noteTask takes the progress of a fan-out's task from the engine.
 func (f *follower) noteTask(p projections.TaskProgress) {
+	if p.Rule == "" { // no fan-out is left
+		f.fanOut.Store(nil)
+		return
+	}
 	state := &fanOutState{TaskProgress: p, began: time.Now()}
 	if last := f.fanOut.Load(); last != nil && last.Rule == p.Rule && last.Parent == p.Parent {
 		state.began = last.began

@@ -61,7 +61,7 @@ type SeedProgress struct {
 	Done         bool
 }
 
-// TaskProgress is how far a task is.
+// TaskProgress is how far a task is; the zero value: none is left.
 type TaskProgress struct {
 	Rule     string
 	Parent   change.Key

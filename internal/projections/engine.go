@@ -50,11 +50,12 @@ type Config struct {
 	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
 	RangesMin  int          // children of a fan-out from which on it is cut into ranges; default 10,000
 	Budget     int          // write units per second that background work keeps to, see pace.Budget; default: no bound
-	// TaskProgress is told after every piece of a fan-out's task; default: nothing. One
+	// TaskProgress is told after every piece of a fan-out's task, and the zero value when none is left; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
 	TaskProgress func(TaskProgress)
 	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
 	DisplayEvery time.Duration // least time between writes of a display that many records change: WorkTasks does the rest; default: 0
+	DueOnly      bool          // WorkTasks leaves displays that may not be written yet to the process that put them off
 	// OnlyFolding applies records to rules that fold them only: another program applies them to the others.
 	OnlyFolding bool
 	// Count finds what the groups of a rule that folds records began with. It is told of the items that it has read. nil: this program
@@ -85,7 +86,8 @@ type Engine struct {
 	sweep        *sweep.Sweep
 	folding      *folding.Folding
 	count        func(ctx context.Context, g *Generation, report func(items int64)) error // nil: this program cannot
-	taskProgress func(TaskProgress)                                                       // nil: nothing is told
+	taskProgress func(TaskProgress)
+	dueOnly      bool // see Config.DueOnly
 	tasksFound   *atomic.Int64
 	suffix       int
 	slots        *slots
@@ -110,10 +112,13 @@ func open(ctx context.Context, cfg Config, way registry.Options) (*Engine, error
 	if cfg.TaskKept == nil {
 		cfg.TaskKept = func() {}
 	}
+	if cfg.TaskProgress == nil {
+		cfg.TaskProgress = func(TaskProgress) {}
+	}
 	ts := table.New(cfg.Client, cfg.Table, cfg.StateTable)
 	ts.Logger, ts.BatchMin, ts.Budget = cfg.Logger, cfg.BatchMin, pace.NewBudget(cfg.Budget)
 	e := &Engine{
-		taskProgress: cfg.TaskProgress, suffix: workerSuffix(cfg.Worker),
+		taskProgress: cfg.TaskProgress, dueOnly: cfg.DueOnly, suffix: workerSuffix(cfg.Worker),
 		tasksFound: &atomic.Int64{}, slots: &slots{}, count: cfg.Count,
 	}
 	if ts.StateTable == ts.Table {

@@ -114,6 +114,42 @@ func TestRollupsAreDoneSideBySide(t *testing.T) {
 	})
 }
 
+// TestWaitingDisplayKeepsNoFunction puts off the roll-up of a target. A function must not wait for it: the process that put it off does it. The
+// function does it if it is overdue.
+func TestWaitingDisplayKeepsNoFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, recentRule())
+		open := func(cfg Config) *Engine {
+			cfg.Client, cfg.Table, cfg.Rules = w.sim, "app", loadRules(t, w.file)
+			e, err := Open(w.ctx, cfg)
+			if err == nil {
+				err = e.Seed(w.ctx, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		process, function := open(Config{DisplayEvery: time.Minute}), open(Config{DueOnly: true})
+		w.put(w.keyItem(thePost))
+		read := w.drain(process, 0)
+		for _, id := range []string{"a", "b"} {
+			w.remark(id, change.Item{"at": s(id)})
+			read = w.drain(process, read)
+		}
+		for _, want := range []int{0, 1} {
+			began := time.Now()
+			if did, err := function.WorkTasks(w.ctx); err != nil || did.Pieces != want || time.Since(began) > 0 {
+				t.Errorf("did %d of %d roll-ups in %s: %v", did.Pieces, want, time.Since(began), err)
+			}
+			time.Sleep(time.Hour)
+		}
+		if rows := w.under("tasks"); len(rows) != 0 {
+			t.Errorf("left are %v", rows)
+		}
+	})
+}
+
 // groupReads calls before with the partition keys of each batch of state rows that is read, and fails the read if before fails.
 type groupReads struct {
 	table.Client

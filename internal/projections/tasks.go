@@ -54,9 +54,7 @@ func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) 
 					all[i].Children = t.Children
 				}
 			}
-			if e.taskProgress != nil {
-				e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.LookedAt(all)})
-			}
+			e.taskProgress(TaskProgress{Rule: t.Parent.Rule.Name, Parent: t.Parent.Key, Children: t.LookedAt(all)})
 		})
 	})
 }
@@ -157,7 +155,7 @@ func (e *Engine) LookForTasks(ctx context.Context) error {
 }
 
 // WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did.
-// It may be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits
+// It waits for roll-ups that are not due yet, unless Config.DueOnly is set. It may be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits
 // for other workers that hold all tasks that are left. A task that fails holds up no other one. The error says which failed; the next
 // call tries them again.
 func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
@@ -187,13 +185,16 @@ func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 		}
 		did.Waiting = len(slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return !awaitsSeeding(t) }))
 		due := slices.DeleteFunc(slices.Clone(all), func(t state.Task) bool { return failed[t.Row] != nil || !isDue(t, all) })
+		if len(due) == 0 {
+			e.taskProgress(TaskProgress{})
+		}
 		switch {
 		case len(due) > 0:
 		case len(failed) > 0: // displays that change all the time must not keep the caller from trying these again
 			return did, ended(nil)
-		case rolledUp > 0:
+		case rolledUp > 0 && !e.dueOnly:
 			continue // they may have been put off again meanwhile
-		case pause == 0:
+		case pause == 0 || e.dueOnly:
 			return did, nil
 		default:
 			if err := pace.Sleep(ctx, pause); err != nil {

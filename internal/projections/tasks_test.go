@@ -110,7 +110,7 @@ func TestTaskTellsItsProgressAfterEachPiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"comment-author USER#u1/PROFILE 10", "comment-author USER#u1/PROFILE 15", "comment-author USER#u1/PROFILE 20",
-		"comment-author USER#u1/PROFILE 23"}
+		"comment-author USER#u1/PROFILE 23", "  0"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
