@@ -34,6 +34,8 @@ type follower struct {
 	drained bool
 	began   time.Time
 
+	stopping bool // all shards' goroutines are to end
+
 	fleet          *fleet.Member
 	lister         shardlist.Lister
 	found          shardlist.Listing // the last complete list, and what was found since
@@ -139,7 +141,7 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	})
 }
 
-// take puts back the lease of a shard whose goroutine has ended.
+// take puts back the lease of a shard whose goroutine has ended. It returns what ends the reading of all shards.
 func (f *follower) take(e endedShard) error {
 	s := f.running[e.id]
 	delete(f.running, e.id)
@@ -165,6 +167,11 @@ func (f *follower) take(e endedShard) error {
 		f.r.cfg.Logger.Log(context.Background(), level, "a shard is no longer this worker's", "shard", e.id, "error", e.err)
 		e.err = nil
 	}
+	if errors.Is(e.err, shardread.ErrNotReleased) && !f.stopping {
+		f.r.cfg.Logger.Warn("a lease ends without its last checkpoint: the records since the one before come again",
+			"shard", e.id, "error", e.err)
+		e.err = nil
+	}
 	return e.err
 }
 
@@ -174,6 +181,7 @@ const announceEvery = 200 * time.Millisecond
 // stopAll waits for all shards' goroutines, whose context has ended, and
 // returns what went wrong while they stopped.
 func (f *follower) stopAll() error {
+	f.stopping = true
 	stopped := slices.Collect(maps.Values(f.running))
 	over := make(chan struct{})
 	go func() {

@@ -20,6 +20,7 @@ const loadMax = 2 * time.Minute
 
 // share scans the leases if it is time. It returns only errors that no retry cures.
 func (f *follower) share(ctx, work context.Context) error {
+	heard := f.fleet.HeardAt()
 	due, err := f.fleet.ScanDue(ctx)
 	if err == nil && due {
 		err = f.loadRows(ctx)
@@ -34,6 +35,8 @@ func (f *follower) share(ctx, work context.Context) error {
 	case err == nil && due:
 		f.fleet.ScanSucceeded()
 		f.apply(ctx, work)
+	case err == nil && f.fleet.HeardAt().After(heard): // a worker without shards makes no other progress
+		f.publish()
 	case err == nil, ctx.Err() != nil:
 	case streamapi.Classify(err) != streamapi.VerdictRetry, f.fleet.ScannedAt().IsZero() && time.Since(f.began) > loadMax:
 		return err

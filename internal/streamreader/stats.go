@@ -97,7 +97,7 @@ func (f *follower) publish() {
 		v.waiting[id] = true
 	}
 	v.finished = len(f.fleet.Shards) - len(v.rows)
-	if at := f.fleet.ScannedAt(); at.After(v.listedAt) {
+	if at := f.fleet.HeardAt(); at.After(v.listedAt) {
 		v.listedAt = at
 	}
 	f.fleet.Behind = v.behind

@@ -151,6 +151,9 @@ func (m *Member) ScanSoon() { m.scans.newsPending = true }
 // ScannedAt is when all rows were last read.
 func (m *Member) ScannedAt() time.Time { return m.scans.at }
 
+// HeardAt is when all rows, or the stream's own one alone, were last read.
+func (m *Member) HeardAt() time.Time { return m.scans.ownAt }
+
 // listen reads the stream's own row, and reports whether it is time to scan all.
 func (m *Member) listen(ctx context.Context) (bool, error) {
 	ctx, cancel := m.cfg.Worker.InTime(ctx)

@@ -20,7 +20,7 @@ var (
 	renewWrites = []string{attrCounter, attrTerm, attrEmptyPolls, attrNewest}
 	ownerWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrCheckpoint, attrSwitches, attrEmptyPolls, attrNewest, attrChildren,
 		attrLabel, attrPartitionKey, attrSortKey}
-	evictWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrEmptyPolls}
+	evictWrites = []string{attrOwner, attrRun, attrTerm, attrCounter, attrSwitches, attrEmptyPolls}
 	adoptWrites = []string{attrStream, attrParent, attrStart, attrWhole, attrOrphan}
 )
 
@@ -65,6 +65,9 @@ func EvictOwners(ctx context.Context, store Store, streamARN string) ([]Lease, e
 	for i := range rows {
 		group.Go(func() error {
 			for rows[i].Shard != "" && !rows[i].Finished() { // it has no shard if it was deleted meanwhile
+				if rows[i].Owner != "" { // the claim that follows tells of no crash
+					rows[i].Switches = max(0, rows[i].Switches-1)
+				}
 				var err error
 				if rows[i], err = store.Evict(ctx, rows[i]); !errors.Is(err, ErrLost) {
 					return err

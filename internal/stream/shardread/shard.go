@@ -66,6 +66,10 @@ type Progress struct {
 // ReleaseMax bounds the write that gives a lease up.
 const ReleaseMax = 5 * time.Second
 
+// ErrNotReleased ends the reading of a shard whose last checkpoint could not be written within ReleaseMax, though a later write might
+// succeed. The lease ends by itself, and what was done since the checkpoint before comes again.
+var ErrNotReleased = errors.New("the last checkpoint could not be written in time")
+
 type outcome uint8
 
 const (
@@ -95,6 +99,11 @@ func (s *Reader) Run(ctx, work context.Context) error {
 	s.Held.Arm(func() { stop(leases.ErrLost); abort() }, s.describe)
 	defer s.Held.Leave()
 	defer s.ahead.drop() // waits for the call under way; the checkpoint need not
+	s.update(func(p *Progress) {
+		if p.Newest.IsZero() {
+			p.Newest = s.Held.Lease().Newest // until a page tells, the shard is that far behind
+		}
+	})
 	err := s.follow(ctx, work)
 	s.ahead.interrupt()
 	s.emptyHand()
@@ -105,7 +114,7 @@ func (s *Reader) Run(ctx, work context.Context) error {
 		return leases.ErrNotRenewed // what the row says is no longer ours to change
 	}
 	if saveErr := s.releaseLease(work); saveErr != nil && err == nil {
-		err = fmt.Errorf("last checkpoint of shard %s: %w", s.Info.ID, saveErr)
+		err = fmt.Errorf("shard %s: %w", s.Info.ID, saveErr)
 	}
 	return err
 }
@@ -129,7 +138,7 @@ func (s *Reader) releaseLease(work context.Context) error {
 			continue
 		}
 		if unsaved {
-			return err
+			return fmt.Errorf("%w: %w", ErrNotReleased, err)
 		}
 		s.cfg.Logger.Warn("a lease could not be released", "shard", s.Info.ID, "error", err)
 		return nil // it ends by itself, and the row says all that is done
