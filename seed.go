@@ -3,10 +3,10 @@ package dynamill
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/awserror"
 	"github.com/dynamill/dynamill/internal/counting"
 	"github.com/dynamill/dynamill/internal/pace"
@@ -47,10 +47,14 @@ const (
 
 // seedUntilDone seeds, and tries again after failures that may pass. A drain ends with the first failure.
 func (f *follower) seedUntilDone(ctx context.Context) error {
+	pass, items := 0, int64(0)
 	for pause := seedRetryFirst; ; pause = min(2*pause, seedRetryLast) {
 		err := f.seed(ctx)
-		if err == nil || ctx.Err() != nil || f.Drain || f.lasts(err) {
+		if err == nil || ctx.Err() != nil || f.Drain || !f.mayPass(err) {
 			return err
+		}
+		if p := f.seeding.Load(); p != nil && (p.Pass != pass || p.Items > items) { // it came further than at the last failure
+			pause, pass, items = seedRetryFirst, p.Pass, p.Items
 		}
 		f.Logger.Warn("seeding failed, will retry", "pause", pause, "error", err)
 		if pace.Sleep(ctx, pause) != nil {
@@ -59,12 +63,13 @@ func (f *follower) seedUntilDone(ctx context.Context) error {
 	}
 }
 
-// lasts reports whether an error is the same for each attempt until a person acts, or this process opens the engine again.
-func (f *follower) lasts(err error) bool {
+// mayPass reports whether an error may pass, though no person acts, and this process does not open the engine again.
+func (f *follower) mayPass(err error) bool {
+	if streamreader.StopsReading(err) || errors.As(err, new(*projections.SetupError)) {
+		return false
+	}
 	explained := awserror.Explain(err, f.place)
-	ofDisk := errors.As(err, new(*fs.PathError)) // of a temporary file
-	ofSetup := errors.As(err, new(*projections.SetupError))
-	return explained != nil && explained.StopReading() || streamreader.StopsReading(err) || ofDisk || ofSetup
+	return awscall.Passes(err) || errors.Is(err, projections.ErrTooContended) || explained != nil && explained.Kind.Passing()
 }
 
 // seed derives what the table's items ask for under new rules. The stream's backlog is applied first: after the scan it

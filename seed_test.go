@@ -42,6 +42,7 @@ func TestSeedingOutlivesTroubleThatPasses(t *testing.T) {
 		"trouble of AWS":             {&types.InternalServerError{}, false, false},
 		"trouble of AWS, in a drain": {&types.InternalServerError{}, true, true},
 		"no permission":              {denied, false, true},
+		"a row that cannot be read":  {errors.New("row i/x of the state table cannot be read"), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

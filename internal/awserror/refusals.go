@@ -40,6 +40,11 @@ func (k Kind) Lasting() bool {
 	return slices.Contains([]Kind{Permission, Credentials, Expired, Missing, Foreign}, k)
 }
 
+// Passing reports whether the same call may succeed later, though no person acts.
+func (k Kind) Passing() bool {
+	return slices.Contains([]Kind{Unreachable, Busy, Throttled, Trouble, Conflict}, k)
+}
+
 // ExpiredCodes are the codes by which AWS refuses credentials that were good before.
 var ExpiredCodes = []string{"ExpiredTokenException", "ExpiredToken", "RequestExpired", "TokenRefreshRequired"}
 

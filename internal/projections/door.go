@@ -52,6 +52,9 @@ const (
 // ErrEpochMoved is returned by Process when another process has registered newer rules: see registry.ErrEpochMoved.
 var ErrEpochMoved = registry.ErrEpochMoved
 
+// ErrTooContended is returned for work that kept losing to other writers of the same items. It may be tried again.
+var ErrTooContended = table.ErrTooContended
+
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.
 func Compare(ctx context.Context, client InspectClient, stateTable string, set *rules.Set) (*registry.Comparison, error) {

@@ -39,8 +39,8 @@ func Attempt[T any](ctx context.Context, rd *Reader, doing string, f func() (T, 
 // roundsMax bounds the rounds in vain, before the batch is given back to its driver.
 const roundsMax = 40
 
-// errTooContended is returned for work that kept losing to others; the driver tries it again.
-var errTooContended = errors.New("other writers kept changing the same items")
+// ErrTooContended is returned for work that kept losing to others; the driver tries it again.
+var ErrTooContended = errors.New("other writers kept changing the same items")
 
 // Round is how one round of work under contention ended.
 type Round uint8
@@ -61,7 +61,7 @@ func FinishedIf(written bool) Round {
 }
 
 // Contend does work that other writers may undo between its reads and writes, round by round until it is finished or fails, or returns
-// errTooContended after roundsMax rounds in vain.
+// ErrTooContended after roundsMax rounds in vain.
 func Contend(ctx context.Context, doing string, work func() (Round, error)) error {
 	for vain := 0; vain < roundsMax; vain++ {
 		if vain > 2 {
@@ -75,7 +75,7 @@ func Contend(ctx context.Context, doing string, work func() (Round, error)) erro
 			vain = -1
 		}
 	}
-	return fmt.Errorf("%s: %w", doing, errTooContended)
+	return fmt.Errorf("%s: %w", doing, ErrTooContended)
 }
 
 // pause waits a little longer with every round, with jitter, unless the context ends.
