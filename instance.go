@@ -113,8 +113,11 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 // noteTime is how long the note of missing targets takes at most: the answer of the invocation waits for it.
 const noteTime = 200 * time.Millisecond
 
-// noteMissing writes down which targets are missing, at most once a minute.
+// noteMissing writes down which targets are missing, at most once a minute, unless the invocation is about to end.
 func (i *instance) noteMissing(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*noteTime {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, noteTime)
 	defer cancel()
 	return i.RecordMissing(ctx, false)

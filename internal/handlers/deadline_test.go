@@ -33,6 +33,7 @@ func TestWorkStopsEarlyEnoughToAnswer(t *testing.T) {
 		"record by record":          {5 * time.Second, 2 * time.Second, 1, true, "4", 3 * time.Second},
 		"all at once":               {5 * time.Second, 2 * time.Second, 0, true, "4", 3 * time.Second},
 		"by default a tenth":        {5 * time.Second, 0, 1, true, "5", 4500 * time.Millisecond},
+		"by default at least 300ms": {2 * time.Second, 0, 1, true, "2", 1700 * time.Millisecond},
 		"by default a second":       {11 * time.Second, 0, 1, true, "", 10 * time.Second},
 		"a margin over the limit":   {time.Second, 2 * time.Second, 1, true, "whole", 0},
 		"one that heeds no context": {5 * time.Second, 2500 * time.Millisecond, 2, false, "5", 4 * time.Second},

@@ -54,14 +54,19 @@ type Config struct {
 	SortKey      string // "" for a table without a sort key
 
 	Logger *slog.Logger
-	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole, at most a second.
+	// Margin is the time before the deadline that is left to answer; default: a tenth of the whole,
+	// from 300 ms (but at most half) to a second.
 	Margin time.Duration
 	// PieceFirst is how many records of a batch the Processor is given first; later it is given up to 1,000, if there is time. More at once
 	// cost fewer writes, fewer lose less when time runs out. The Rederiver is given so many at once.
 	PieceFirst int
 }
 
-const marginMax = time.Second // of the default
+// Bounds of the default of Config.Margin. The least one holds the check of the rules behind work whose time is up, and the answer.
+const (
+	marginMin = 300 * time.Millisecond
+	marginMax = time.Second
+)
 
 // Handler feeds records to a Processor. It has the form of lambda.Handler, and is safe for concurrent use.
 type Handler struct{ cfg Config }
@@ -103,7 +108,8 @@ func (h *Handler) untilMargin(ctx context.Context, now time.Time) (context.Conte
 	}
 	margin := h.cfg.Margin
 	if margin == 0 {
-		margin = min(marginMax, deadline.Sub(now)/10)
+		whole := deadline.Sub(now)
+		margin = min(marginMax, max(marginMin, whole/10), whole/2)
 	}
 	return context.WithDeadlineCause(ctx, deadline.Add(-margin), errTimeUp)
 }
