@@ -5,7 +5,9 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -54,6 +56,9 @@ var ErrEpochMoved = registry.ErrEpochMoved
 
 // ErrTooContended is returned for work that kept losing to other writers of the same items. It may be tried again.
 var ErrTooContended = table.ErrTooContended
+
+// IsMade reports whether the engine made the item that stands under a key.
+func IsMade(key change.Key, item change.Image) bool { return plan.IsMade(key, item) }
 
 // Compare says what a rule file would change against the rules in force. It writes
 // nothing. Where there is no state table, or nothing in it, every rule is new.

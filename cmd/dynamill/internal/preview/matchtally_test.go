@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/sighting"
 )
 
@@ -42,6 +43,66 @@ func TestMatchTallyCountsItemsOfEachEntity(t *testing.T) {
 		t.Errorf("%d items, %d unmatched", tally.items, tally.unmatched)
 	}
 	if diff := cmp.Diff([]string{"user#3/PROFILE", "user#4/PROFILE", "BOT#1/PROFILE"}, sighting.KeyTexts(tally.examples)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMatchTallyWarnsOfAttributesThatNoItemHas has one name in other letters, one text without quotes, and one attribute that no item has.
+func TestMatchTallyWarnsOfAttributesThatNoItemHas(t *testing.T) {
+	tally := newMatchTally(loaded(t, `version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  Comment: { key: { pk: "POST#${postId}", sk: "COMMENT#${commentId}" } }
+rules:
+  author:    { copy: [name as userName, level], from: User, to: Comment, by: userID }
+  count:     { count: Comment, as: Post.comments, where: status == published && postId != userName }
+  published: { count: Comment, as: Post.ofLevel, by: postId, where: 'level > 3 || status == published' }
+`))
+	for range 3 {
+		tally.count(change.Item{"pk": change.String("USER#1"), "sk": change.String("PROFILE"), "name": change.String("Ann")})
+		tally.count(change.Item{"pk": change.String("POST#1"), "sk": change.String("COMMENT#1"), "userId": change.String("1"),
+			"status": change.String("draft")})
+	}
+	var got []string
+	for _, w := range tally.unseenAttributes() {
+		got = append(got, w.Message+": "+w.Hint)
+	}
+	want := []string{
+		"none of 3 sampled items of User has the attribute level, which author reads: a sample may miss what few items have; in an " +
+			`expression, a text stands in quotes: "level"`,
+		"none of 3 sampled items of Comment has the attribute userID, which author reads: did you mean userId?",
+		"none of 3 sampled items of Comment has the attribute published, which count, published read: a sample may miss what few items " +
+			`have; in an expression, a text stands in quotes: "published"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMatchTallyWarnsOfItemsAtKeysOfDerivedEntities has two items of the application, and one that dynamill made.
+func TestMatchTallyWarnsOfItemsAtKeysOfDerivedEntities(t *testing.T) {
+	tally := newMatchTally(loaded(t, `version: 1
+table: { keys: [pk, sk], type: kind }
+entities:
+  Sample: { key: { pk: "HOST#${host}", sk: "SAMPLE#${month}#${id}" } }
+  Month:  { key: { pk: "HOST#${host}", sk: "STATS#${month}" }, derived: true }
+rules:
+  samples: { count: Sample, as: Month.samples }
+`))
+	own := item("HOST#a", "STATS#2026-01")
+	own["_dm"] = change.String(change.Digest(change.String("HOST#a/STATS#2026-01")))
+	clone := item("HOST#b", "STATS#2026-02")
+	clone["_dm"] = own["_dm"]
+	for _, it := range []change.Item{own, clone, item("HOST#c", "STATS#2026-03"), item("HOST#c", "SAMPLE#2026-03#1")} {
+		tally.count(it)
+	}
+	got := tally.occupiedKeys()
+	want := []foundProblem{{Code: "derived.occupied", Message: "2 sampled items stand at keys of Month: every item there belongs to the rules, " +
+		"which delete or replace it", Hint: "give Month other keys, or keep a copy of what these items hold: HOST#b/STATS#2026-02, " +
+		"HOST#c/STATS#2026-03"}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -70,6 +70,8 @@ func checkTable(ctx context.Context, out *output.Output, s *settings.Settings, s
 		for _, e := range tally.unmet() {
 			warnings = append(warnings, tally.warning(e))
 		}
+		warnings = append(warnings, tally.unseenAttributes()...)
+		warnings = append(warnings, tally.occupiedKeys()...)
 	}
 	return newCheckedTable(table, aws.ToInt64(description.ItemCount), sample, tally), warnings, nil
 }
@@ -121,21 +123,35 @@ type matchTally struct {
 	set       *rules.Set
 	items     int
 	matched   map[*rules.Entity]int
-	keyed     map[*rules.Entity]int // items of no entity that have this entity's keys, but not its attributes
+	keyed     map[*rules.Entity]int             // items of no entity that have this entity's keys, but not its attributes
+	seen      map[*rules.Entity]map[string]bool // attributes of an entity's items
+	occupying map[*rules.Entity][]change.Key    // items that stand at keys of a derived entity, and that dynamill did not make
 	unmatched int
 	examples  []change.Key // of unmatched items, the first ones
 }
 
 func newMatchTally(set *rules.Set) *matchTally {
-	return &matchTally{set: set, matched: map[*rules.Entity]int{}, keyed: map[*rules.Entity]int{}}
+	return &matchTally{set: set, matched: map[*rules.Entity]int{}, keyed: map[*rules.Entity]int{}, seen: map[*rules.Entity]map[string]bool{},
+		occupying: map[*rules.Entity][]change.Key{}}
 }
 
 // count takes one item in.
 func (t *matchTally) count(item change.Item) {
 	t.items++
 	key := t.set.Table.KeyOf(item)
+	for _, e := range t.set.Entities {
+		if e.Derived && e.HasKey(key) && !projections.IsMade(key, item) {
+			t.occupying[e] = append(t.occupying[e], key)
+		}
+	}
 	if m, ok := t.set.Identify(key, item); ok {
 		t.matched[m.Entity]++
+		if t.seen[m.Entity] == nil {
+			t.seen[m.Entity] = map[string]bool{}
+		}
+		for name := range item {
+			t.seen[m.Entity][name] = true
+		}
 		return
 	}
 	t.unmatched++
@@ -177,6 +193,43 @@ func (t *matchTally) warning(e *rules.Entity) foundProblem {
 		w.Hint = fmt.Sprintf("its keys are %s; a sample may miss entities with few items", e.KeyText())
 	}
 	return w
+}
+
+// unseenAttributes warns of attributes that rules read of an entity's items and that none of those has which were counted.
+func (t *matchTally) unseenAttributes() (warnings []foundProblem) {
+	for _, read := range t.set.AttributesRead() {
+		n, seen := t.matched[read.Entity], t.seen[read.Entity]
+		if n == 0 || seen[read.Name] {
+			continue
+		}
+		w := foundProblem{
+			Code: "attribute.unseen",
+			Message: fmt.Sprintf("none of %s of %s has the attribute %s, which %s %s", printable.Counted(n, "sampled item"), read.Entity.Name,
+				read.Name, strings.Join(read.Rules, ", "), printable.Verb(len(read.Rules), "reads", "read")),
+			Hint: fmt.Sprintf("a sample may miss what few items have; in an expression, a text stands in quotes: %q", read.Name),
+		}
+		if like := read.Like(slices.Sorted(maps.Keys(seen))); like != "" {
+			w.Hint = fmt.Sprintf("did you mean %s?", like)
+		}
+		warnings = append(warnings, w)
+	}
+	return warnings
+}
+
+// occupiedKeys warns of items that dynamill would delete or replace, because they stand at keys of derived entities.
+func (t *matchTally) occupiedKeys() (warnings []foundProblem) {
+	for _, e := range t.set.Entities {
+		if keys := t.occupying[e]; len(keys) > 0 {
+			warnings = append(warnings, foundProblem{
+				Code: "derived.occupied",
+				Message: fmt.Sprintf("%s %s at keys of %s: every item there belongs to the rules, which delete or replace it",
+					printable.Counted(len(keys), "sampled item"), printable.Verb(len(keys), "stands", "stand"), e.Name),
+				Hint: fmt.Sprintf("give %s other keys, or keep a copy of what these items hold: %s", e.Name,
+					strings.Join(sighting.KeyTexts(keys[:min(len(keys), unmatchedExamples)]), ", ")),
+			})
+		}
+	}
+	return warnings
 }
 
 // attributesOf shows the attributes that an entity's items must have.
