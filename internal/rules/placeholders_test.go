@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,5 +83,33 @@ func TestSmallestExampleLoads(t *testing.T) {
 	}
 	if set, err := rules.Load("dynamill.yaml", []byte(problems.List[0].Example), projections.Kinds); err != nil || len(set.Warnings()) > 0 {
 		t.Fatalf("%v", err)
+	}
+}
+
+// TestExpressionsWithoutTheirMarkAreWarnings has texts that read as expressions, and others that do not.
+func TestExpressionsWithoutTheirMarkAreWarnings(t *testing.T) {
+	set, err := rules.Load("dynamill.yaml", []byte(`version: 1
+table: { keys: [pk, sk] }
+entities:
+  Line: { key: { pk: "LINE#${lineId}", sk: "LINE" } }
+rules:
+  meant: { set: { total: price * quantity, mail: lower(email), open: 'state == "new"', label: a + b }, of: Line }
+  not:   { set: { product: "= price * quantity", text: ACTIVE, host: example.com, note: paid at once, key: "X#${lineId}", n: 3 }, of: Line }
+`), projections.Kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range set.Warnings() {
+		got = append(got, w.Code+": "+w.Message+": "+w.Hint)
+	}
+	want := []string{
+		`rule.constant: every item gets the text "price * quantity": if it is an expression, write "= price * quantity"`,
+		`rule.constant: every item gets the text "lower(email)": if it is an expression, write "= lower(email)"`,
+		`rule.constant: every item gets the text "state == \"new\"": if it is an expression, write "= state == \"new\""`,
+		`rule.constant: every item gets the text "a + b": if it is an expression, write "= a + b"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -224,8 +224,15 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 		carried = "it as an attribute"
 	}
 	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
-	if u := theirs.Decl.Unique; u.Given() && r.traits.WholeKey == nil && len(r.Decl.By) == 0 {
+	switch u := theirs.Decl.Unique; {
+	case r.traits.WholeKey != nil || r.traits.AlongItself():
+	case u.Given() && len(r.Decl.By) == 0:
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
+	case u.Given():
+		hint += fmt.Sprintf("; or, as %s items are known by %s, write `by: %s` alone", tn, u.Text, u.Text)
+	case len(theirs.Shape.Variables) > 1:
+		last := theirs.Shape.Variables[len(theirs.Shape.Variables)-1]
+		hint += fmt.Sprintf("; or, if %s alone tells one %s from all others, give %s `unique: %s`, and write `by: %s`", last, tn, tn, last, last)
 	}
 	if element := r.Each.As; element.Given() && !slices.ContainsFunc(r.Join.Fill, Ref.IsElement) && len(missing) == 1 {
 		hint = fmt.Sprintf("if an element is the %s, add `by: { %s: %s }`", missing[0], missing[0], element.Text)

@@ -112,7 +112,18 @@ func (c *checker) template(w declared.Written) *expr.Template {
 		return nil
 	}
 	c.reservedReads(w.Template, t.Reads())
+	c.constantExpression(w)
 	return t
+}
+
+// constantExpression warns of a text that reads as an expression, but has no = before it.
+func (c *checker) constantExpression(w declared.Written) {
+	program, err := expr.Compile(w.Template.Text)
+	if err != nil || len(program.Reads()) == 0 || program.Type() == expr.Any && !strings.Contains(w.Template.Text, "+") {
+		return // the text is no expression, or one that is a name alone
+	}
+	c.Warn(c.expressionPlace(w.Template), "rule.constant", fmt.Sprintf("if it is an expression, write %q", "= "+w.Template.Text),
+		"every item gets the text %q", w.Template.Text)
 }
 
 const readYourOwn = "read an attribute of your own"

@@ -127,7 +127,7 @@ func (d *Declaration) HasKey(key string) bool { return d.values[key] != nil }
 // Constants reads a mapping from attributes to constants.
 func (d *Declaration) Constants(key string) []Constant {
 	if n := d.values[key]; n != nil {
-		return d.parser.constants(n, key, true)
+		return d.parser.plainConstants(n, key, true)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -154,7 +155,7 @@ func (p Parser) entities(n *document.Node, f *File) {
 		}
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
 			"unique":           func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
-			"match":            func(m document.Field) { e.Match = p.constants(m.Value, "match", false) },
+			"match":            func(m document.Field) { e.Match = p.plainConstants(m.Value, "match", false) },
 			"derived":          func(d document.Field) { e.Derived = p.flag(d, "derived") },
 			"expire":           func(x document.Field) { e.Expire = p.word(x.Value, "expire") },
 			"expire_attribute": func(x document.Field) { e.ExpireAttribute = p.name(p.word(x.Value, "expire_attribute")) },
@@ -218,6 +219,21 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 
 // constants reads a mapping from attributes to constants: texts, numbers, true
 // and false, and null where that is allowed.
+// plainConstants reads constants, and refuses those that look like templates.
+func (p Parser) plainConstants(n *document.Node, what string, null bool) []Constant {
+	cs := p.constants(n, what, null)
+	for _, c := range cs {
+		if text := c.Value.Text(); c.Value.Kind() == change.KindString && strings.Contains(text, "${") && !p.Former {
+			hint := "write the value itself, without ${ }"
+			if what == "set" {
+				hint = fmt.Sprintf("let another rule work it out for each of the items: { set: { %s: %q }, of: THEIR_ENTITY }", c.Name.Text, text)
+			}
+			p.Add(c.Name.Node.Place, "rule.constant", hint, "%s holds constants: this one is the text %q itself", what, text)
+		}
+	}
+	return cs
+}
+
 func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, what, "a mapping from attributes to constants")
