@@ -65,7 +65,8 @@ func Check(ctx context.Context, out *output.Output, s *settings.Settings, withTa
 	if err != nil {
 		return err
 	}
-	result := CheckResult{Rules: make([]ruleSummary, len(set.Rules)), Warnings: []foundProblem{}, Notes: variantNotes(set)}
+	result := CheckResult{Rules: make([]ruleSummary, len(set.Rules)), Warnings: []foundProblem{},
+		Notes: append(variantNotes(set), echoNotes(set)...)}
 	for i, rule := range set.Rules {
 		result.Rules[i] = summarize(rule)
 	}
@@ -135,6 +136,23 @@ func variantNotes(set *rules.Set) []string {
 		if names := named[t.Variant]; len(names) > 0 {
 			slices.Sort(names)
 			notes = append(notes, fmt.Sprintf("`%s: true` is possible for %s: %s", t.Variant, strings.Join(names, ", "), t.Pays))
+		}
+	}
+	return notes
+}
+
+// echoNotes name copies of what a rule works out from the very items that the copy goes to: each change of one of them is written to all.
+func echoNotes(set *rules.Set) (notes []string) {
+	for _, r := range set.Rules {
+		if !r.HasParent() {
+			continue
+		}
+		for _, q := range set.Rules {
+			echoes := func(name string) bool { return slices.Contains(q.Writes, name) }
+			if q.Displays() && q.Target == r.Source && q.Source == r.Target && slices.ContainsFunc(r.Reads, echoes) {
+				notes = append(notes, fmt.Sprintf("%s reads what %s works out from the %s items of a %s: each change of one of them is written to "+
+					"all of them", r.Name, q.Name, q.Source.Name, q.Target.Name))
+			}
 		}
 	}
 	return notes

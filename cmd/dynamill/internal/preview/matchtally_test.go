@@ -99,8 +99,8 @@ rules:
 		tally.count(it)
 	}
 	got := tally.occupiedKeys()
-	want := []foundProblem{{Code: "derived.occupied", Message: "2 sampled items stand at keys of Month: every item there belongs to the rules, " +
-		"which delete or replace it", Hint: "give Month other keys, or keep a copy of what these items hold: HOST#b/STATS#2026-02, " +
+	want := []foundProblem{{Code: "derived.occupied", Message: "2 sampled items stand at keys of Month: every item there belongs to the " +
+		"rules, which delete or replace it", Hint: "give Month other keys, or keep a copy of what these items hold: HOST#b/STATS#2026-02, " +
 		"HOST#c/STATS#2026-03"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

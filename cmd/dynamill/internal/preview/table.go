@@ -65,7 +65,7 @@ func checkTable(ctx context.Context, out *output.Output, s *settings.Settings, s
 	if err != nil {
 		return nil, nil, work.Env.Classify(fmt.Errorf("reading a sample of table %q: %w", table, err))
 	}
-	var warnings []foundProblem
+	warnings := unexpired(ctx, work.Env.Tables, table, set)
 	if tally.items > 0 { // an empty table says nothing about the rules
 		for _, e := range tally.unmet() {
 			warnings = append(warnings, tally.warning(e))
