@@ -346,7 +346,7 @@ func TestFunctionLeavesHotRulesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTable(t, 11)
 		_, err := NewHandler(t.Context(), HandlerConfig{Tables: h.sim, Rules: h.rules, Table: "app", Logger: slog.New(slog.DiscardHandler)})
-		if err == nil || !strings.Contains(err.Error(), "likes (`hot: true`)") || !strings.Contains(err.Error(), "Config.BesideRun") {
+		if err == nil || !strings.Contains(err.Error(), "likes (`hot: true`)") || !strings.Contains(err.Error(), "HandlerConfig.BesideRun") {
 			t.Errorf("a function of hot rules starts with %v", err)
 		}
 		_, err = NewHandler(t.Context(), HandlerConfig{Tables: h.sim, Rules: h.rules, Table: "app", Logger: slog.New(slog.DiscardHandler),

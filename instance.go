@@ -70,12 +70,14 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	if folded := set.FoldedText(); folded != "" && !h.cfg.BesideRun {
 		return nil, &projections.SetupError{
 			Problem: "rule " + folded + " counts by stream position, which no function can: Lambda does not tell of which shard a record is",
-			Remedy:  "set Config.BesideRun, and let `dynamill run --beside-function` keep such rules, or write them without that key",
+			Remedy:  "set HandlerConfig.BesideRun, and let `dynamill run --beside-function` keep such rules, or write them without that key",
 		}
 	}
 	table := cmp.Or(h.cfg.Table, set.Table.Name)
 	if table == "" {
-		return nil, &projections.SetupError{Problem: "no table is named", Remedy: "set Config.Table, or `name:` under `table:` in the rule file"}
+		return nil, &projections.SetupError{
+			Problem: "no table is named", Remedy: "set HandlerConfig.Table, or `name:` under `table:` in the rule file",
+		}
 	}
 	if strings.Contains(table, ":") { // records name their table, not its ARN
 		return nil, fmt.Errorf("table %s: give the table's name, not its ARN", table)

@@ -41,8 +41,7 @@ type Value struct {
 	fields  map[string]Value
 }
 
-// String, Number, Binary, Bool, Null, List, Map and Set make Values. They keep
-// what they are given; the caller must not change it afterwards.
+// String makes an S.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
 // Number makes an N from its decimal text.
@@ -57,10 +56,10 @@ func Bool(b bool) Value { return Value{kind: KindBool, boolean: b} }
 // Null makes a NULL.
 func Null() Value { return Value{kind: KindNull} }
 
-// List makes an L.
+// List makes an L. It keeps vs: the caller must not change it afterwards.
 func List(vs []Value) Value { return Value{kind: KindList, list: vs} }
 
-// Map makes an M.
+// Map makes an M. It keeps m: the caller must not change it afterwards.
 func Map(m map[string]Value) Value { return Value{kind: KindMap, fields: m} }
 
 // Set makes a set of the given kind from its members' texts. The order of members has no meaning.

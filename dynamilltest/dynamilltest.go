@@ -1,6 +1,6 @@
 // Package dynamilltest is a DynamoDB in memory, for tests of programs that use dynamill and of their
-// rules. It is never for production: it holds no data beyond the process, and knows neither
-// indexes nor throughput limits. It imports the simulated DynamoDB, internal/sim/dynamosim.
+// rules. It is never for production: it holds no data beyond the process, refuses queries and scans
+// of indexes, and has no throughput limits. It imports the simulated DynamoDB, internal/sim/dynamosim.
 package dynamilltest
 
 import (

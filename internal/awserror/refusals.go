@@ -116,8 +116,8 @@ var refusals = []refusal{
 		"report this as a defect of dynamill, with this text"},
 	{[]string{"ValidationException", "SerializationException", "ValidationError", "InvalidRequest", "InvalidArgument"}, "", Invalid,
 		"AWS refuses {action} on {subject} in {where} as invalid",
-		"check that the key of the table, and of its state tables, are those that the rule file says; if so, report this as a defect of " +
-			"dynamill, with this text"},
+		"check that the rule file names the table's own key attributes, and that dynamill made the state table; if so, report this as a " +
+			"defect of dynamill, with this text"},
 	{[]string{"InternalServerError", "InternalServerErrorException", "InternalFailure", "InternalError", "ServiceUnavailable",
 		"ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException"}, "",
 		Trouble, "AWS itself failed at {action} on {subject} in {where}", "start again; https://health.aws.amazon.com lists outages"},

@@ -1,7 +1,9 @@
 package extsort
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -21,6 +23,30 @@ func add(key, a, b []byte) ([]byte, bool) {
 	x, _ := strconv.Atoi(string(a))
 	y, _ := strconv.Atoi(string(b))
 	return []byte(strconv.Itoa(x + y)), true
+}
+
+func TestTornTemporaryFileHasAnErrorOfItsOwn(t *testing.T) {
+	for name, size := range map[string]int64{"empty": 0, "within a record": 100} {
+		s, err := New(t.TempDir(), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			if err := s.Add(fmt.Appendf(nil, "key %d", i), []byte("data")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.spill(), s.file.Truncate(size)); err != nil {
+			t.Fatal(err)
+		}
+		err = s.Each(func(_, _ []byte) error { return nil })
+		if !errors.Is(err, errTorn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			t.Errorf("%s: Each returned %v; want errTorn", name, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestManyRunsComeBackSortedAndCombined(t *testing.T) {

@@ -20,7 +20,7 @@ type Combine func(key, a, b []byte) ([]byte, bool)
 const (
 	memoryMin = 1 << 20
 	memoryMax = 1<<31 - 1 // the place of a record has 32 bits
-	slotBytes = 16        // of a record's place in memory, beside its bytes
+	slotBytes = 16        // bound of one slot's memory (12 bytes now), beside the record's bytes
 	// arenaFirst is what a sorter takes at first. It doubles up to its part of the room: a small table needs no more.
 	arenaFirst = 64 << 10
 
@@ -209,6 +209,9 @@ func (r *run) compare(other *run) int {
 	return cmp.Or(bytes.Compare(r.key, other.key), bytes.Compare(r.data, other.data))
 }
 
+// errTorn wraps neither io.EOF nor io.ErrUnexpectedEOF: callers take those for a broken answer of a server.
+var errTorn = errors.New("it is torn: it ends before its last record does")
+
 // advance reads the next record.
 func (r *run) advance() error {
 	r.left--
@@ -217,6 +220,9 @@ func (r *run) advance() error {
 		if err == nil {
 			*part = slices.Grow((*part)[:0], int(size))[:size] //nolint:gosec // of a record that was in memory
 			_, err = io.ReadFull(r.in, *part)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errTorn
 		}
 		if err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)

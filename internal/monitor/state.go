@@ -31,7 +31,7 @@ const (
 	StreamReplaced State = "stream replaced" // the table has another stream than the one that was followed
 	TableDeleted   State = "table deleted"   // the table, or the state table, is not there any more
 	RecordsLost    State = "records lost"    // the stream dropped records that were not applied
-	Stopped        State = "stopped"         // by a signal, or by a failure of no other name
+	Stopped        State = "stopped"         // by a signal, or by --drain-timeout
 )
 
 // States are all of them, in the order in which metrics and documents list them.

@@ -88,8 +88,8 @@ func (b *Budget) Left(most int) int {
 	return min(most, max(0, int(b.left)))
 }
 
-// Begin waits until background work may write, and returns how many things of about so many units each go together:
-// at least one. The caller calls end behind the piece. work names it in Waits.
+// Begin waits until background work may write. It returns how many things the units at hand pay for, at unitsEach units
+// each: from 1 to most. The caller calls end after the piece. Use shows the wait under the name work.
 func (b *Budget) Begin(ctx context.Context, work string, most, unitsEach int) (things int, end func(), err error) {
 	if b == nil {
 		return most, func() {}, nil

@@ -15,7 +15,7 @@ import (
 
 // How the work on a piece can end without being done.
 var (
-	errGivenUp = errors.New("stopped between two pages")
+	errGivenUp = errors.New("stopped before the piece was done")
 	// errEngine marks what the engine could not do: it would fail for every piece alike.
 	errEngine = errors.New("working off a page")
 )

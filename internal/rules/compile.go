@@ -40,12 +40,12 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 		return nil, err
 	}
 	set := compile(filename, ok)
-	set.text, set.given, set.warnings = string(src), kinds, p.Warnings()
+	set.text, set.ruleKinds, set.warnings = string(src), kinds, p.Warnings()
 	return set, nil
 }
 
 func compile(filename string, from *check.File) *Set {
-	s := &Set{file: filename, kinds: &templates.KeyKinds{}}
+	s := &Set{file: filename, keyTypes: &templates.KeyTypes{}}
 	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text,
 		Case: from.Table.Case}
 	if len(from.Table.Keys) > 1 {
@@ -56,7 +56,7 @@ func compile(filename string, from *check.File) *Set {
 		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
 			unique: ce.Unique, table: s.Table, Derived: ce.Decl.Derived.Given(), Expire: ce.Expire,
 			ExpireAttribute: ce.Decl.ExpireAttribute.Text}
-		e.shape.Kinds = s.kinds
+		e.shape.Kinds = s.keyTypes
 		entities[ce] = e
 		s.Entities = append(s.Entities, e)
 	}

@@ -49,7 +49,7 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 			r.heedNumbers()
 		}
 	}
-	if !s.kinds.Tell(partition, sort, heed) {
+	if !s.keyTypes.Tell(partition, sort, heed) {
 		say("table.key_types", "load the rule file once more for this table",
 			"the rules are in use for a table whose keys have other types")
 		return &found

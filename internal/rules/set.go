@@ -53,18 +53,18 @@ type Set struct {
 	Entities []*Entity // in file order
 	Rules    []*Rule   // in file order
 
-	file     string
-	text     string
-	warnings []Problem
-	given    []Kind
-	kinds    *templates.KeyKinds
+	file      string
+	text      string
+	warnings  []Problem
+	ruleKinds []Kind
+	keyTypes  *templates.KeyTypes
 }
 
 // Text is the file that the set was loaded from.
 func (s *Set) Text() string { return s.text }
 
 // Kinds are those that the set was loaded with.
-func (s *Set) Kinds() []Kind { return s.given }
+func (s *Set) Kinds() []Kind { return s.ruleKinds }
 
 // RulesOf names the rules that read or write items of an entity, in the order of the file.
 func (s *Set) RulesOf(e *Entity) []string {

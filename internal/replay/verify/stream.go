@@ -35,7 +35,7 @@ const (
 	reopensMax      = 3 // times that a shard is opened at its oldest record because that was trimmed meanwhile
 	shardsAtOnce    = 8
 	clocksDiffer    = 5 * time.Second        // at most, this process's clock and the times of records: verify reads what was written before
-	pollDefault     = 250 * time.Millisecond // a shard may be read five times a second
+	pollDefault     = 250 * time.Millisecond // at most four polls a second, as in backlog.pollSpacing
 	streamRetryTime = time.Minute
 )
 

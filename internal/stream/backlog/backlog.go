@@ -54,8 +54,8 @@ const (
 	// pollsMax is after how many empty pages in a row the end of an open shard is
 	// taken to be reached: GetRecords may give an empty page before it.
 	pollsMax = 2
-	// pollSpacing keeps Read below the five calls a second that a shard allows
-	// (API reference of DynamoDB Streams), which the shard's reader shares.
+	// pollSpacing makes at most four calls a second to a shard, as Lambda does: AWS documents no rate for DynamoDB
+	// Streams. The shard's reader calls it, too.
 	pollSpacing = 250 * time.Millisecond
 )
 

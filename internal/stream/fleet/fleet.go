@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// takeFirst shards may be taken after one scan, and twice as many, up to takeMost, after each next scan that shows no other
-// workers than before: workers that start together must see each other before all shards are gone.
+// A worker may take takeFirst shards after a scan. If it has used that up and the next scan shows the same number of workers,
+// it may take twice as many, up to takeMost. Workers that start together must see each other before all shards are gone.
 const takeFirst, takeMost = 16, 1024
 
 // Config names the stream that is shared, and this worker.

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrLost says that another process has written to a lease row that this one holds.
-var ErrLost = errors.New("lease lost: another process reads this stream with the same lease table")
+var ErrLost = errors.New("lease lost: another process has changed or deleted its row")
 
 // ErrEvicted is an ErrLost: the owner was taken off, and no worker has claimed the shard since.
 var ErrEvicted error = evicted{}
@@ -14,7 +14,7 @@ var ErrEvicted error = evicted{}
 type evicted struct{}
 
 func (evicted) Error() string {
-	return "it was taken from its worker, as a count of the table does; a worker will claim it anew"
+	return "lease evicted: the lister or a count of the table took the shard from its owner; a worker will claim it anew"
 }
 func (evicted) Unwrap() error { return ErrLost }
 

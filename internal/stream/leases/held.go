@@ -17,7 +17,7 @@ const (
 )
 
 // ErrNotRenewed is an ErrLost that only this worker knows: it could not renew the lease in time.
-var ErrNotRenewed = fmt.Errorf("%w, or may soon, because this lease could not be renewed in time", ErrLost)
+var ErrNotRenewed = fmt.Errorf("%w, or may do so at any moment, because this worker could not renew the lease in time", ErrLost)
 
 // Held is a lease that this worker owns. All writes to its row go through it, one at a time. The worker may act only for one
 // term, less a margin, from the start of the last write that succeeded. Another worker saw that write later, and waits for a

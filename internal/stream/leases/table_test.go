@@ -327,6 +327,30 @@ func TestALeaseRowThatSaysNothingIsRefused(t *testing.T) {
 	}
 }
 
+func TestWriteToAnUnreadableRowIsNotALostLease(t *testing.T) {
+	ctx := t.Context()
+	table := newTestTable(t)
+	lease, err := table.Create(ctx, Lease{Shard: "shard", Stream: testARN, Checkpoint: TrimHorizon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease, err = table.Claim(ctx, lease, Worker{Name: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(testTable), Key: keyOf("shard"), UpdateExpression: aws.String("REMOVE checkpoint ADD leaseCounter :one"),
+		ExpressionAttributeValues: map[string]ddb.AttributeValue{":one": number(1)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for doing, write := range map[string]func(context.Context, Lease) (Lease, error){"saving": table.Save, "evicting": table.Evict} {
+		row, err := write(ctx, lease)
+		if _, permanent := errors.AsType[*PermanentError](err); !permanent || errors.Is(err, ErrLost) || row.Shard != "shard" {
+			t.Errorf("%s a row without a checkpoint returned %+v, %v; want the row as it was and a PermanentError", doing, row, err)
+		}
+	}
+}
+
 func TestLoadStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

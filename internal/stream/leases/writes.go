@@ -99,10 +99,13 @@ func (t *Table) update(ctx context.Context, doing string, row Lease, mine func(L
 			}
 			return row, fmt.Errorf("%s lease %s: %w", doing, row.Shard, err)
 		}
-		now, err := leaseFromItem(conflict.Item)
-		if err != nil {
+		if len(conflict.Item) == 0 {
 			row = Lease{} // deleted
 			break
+		}
+		now, err := leaseFromItem(conflict.Item)
+		if err != nil {
+			return row, fmt.Errorf("%s lease %s: %w", doing, shard, err)
 		}
 		if !mine(now) && !row.holds(now) {
 			lost, row = row.lostTo(now), now

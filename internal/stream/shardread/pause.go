@@ -55,7 +55,7 @@ func (s *Reader) drainPause() time.Duration {
 		return s.cfg.PollInterval / drainRestart
 	case polls >= s.cfg.DrainPolls: // the shard waits for the others: when one applies something, this one counts anew soon
 		return min(wait, s.cfg.PollInterval*2/drainRestart)
-	case polls < s.progress.EmptyPolls: // others may often apply something: the calls to this shard stay below the limit
+	case polls < s.progress.EmptyPolls: // others may often apply something: the calls to this shard stay at five a second by default
 		return max(wait, s.cfg.PollInterval/drainRestart)
 	}
 	return wait

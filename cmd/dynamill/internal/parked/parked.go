@@ -108,7 +108,8 @@ func failureOf(env *environment.Environment, id string, err error) error {
 
 var errEnough = errors.New("enough is read")
 
-// IDs lists at least so many ids if there are as many. Without an answer it has none.
+// IDs returns ids of parked entries: all of them, or at least the number least. If reading fails, it returns those read
+// until then.
 func IDs(ctx context.Context, out *output.Output, s *settings.Settings, rulesGiven bool, least int) (ids []string) {
 	_, parked, err := open(ctx, out, s, rulesGiven)
 	if err != nil {

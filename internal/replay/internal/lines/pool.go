@@ -32,7 +32,7 @@ type File struct {
 // Page is what some lines of a file give.
 type Page struct {
 	Keys    []change.Key
-	Lines   int64  // that hold a key, and the skipped ones
+	Lines   int64  // with a key, or a last line that breaks off; a torn gzip block is in Skipped alone
 	Skipped int64  // lines that break off
 	End     Place  // behind the last line read
 	Last    bool   // the file ends there

@@ -6,8 +6,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// KeyKinds holds the table's real key types, once CheckKeys has told them.
-type KeyKinds struct {
+// KeyTypes holds the table's real key types, once CheckKeys has told them.
+type KeyTypes struct {
 	Partition, Sort change.Kind
 
 	told bool       // they do not change any more
@@ -15,7 +15,7 @@ type KeyKinds struct {
 }
 
 // Tell keeps the types and calls first, once. It returns false if other types were told before.
-func (k *KeyKinds) Tell(partition, sort change.Kind, first func()) bool {
+func (k *KeyTypes) Tell(partition, sort change.Kind, first func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.told {
@@ -32,7 +32,7 @@ type Shape struct {
 	HasSort         bool
 	Variables       []string // by slot
 	Formats         []Format // of the variables, by slot
-	Kinds           *KeyKinds
+	Kinds           *KeyTypes
 }
 
 // Match reports whether the key is one of the shape, and gives the values of its variables.
