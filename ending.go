@@ -51,8 +51,8 @@ func (f *follower) ended(ctx context.Context, err error) error {
 	case recordsLost:
 		ended.Problem, ended.Remedy = "the stream no longer holds records that were not applied", f.own.ReplayMissed()
 	case streamReplaced:
-		ended.Problem = fmt.Sprintf("table %q has another stream than the one that was followed, "+
-			"and what changed between the two reached nobody", f.Table)
+		ended.Problem = fmt.Sprintf("table %q has another stream than the one that was followed: "+
+			"no process has applied the changes between the two", f.Table)
 		ended.Remedy = f.own.ReplayMissed()
 	case streamDisabled:
 		ended.Problem = fmt.Sprintf("the stream of table %q is disabled or gone", f.Table)

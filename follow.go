@@ -253,8 +253,8 @@ func (f *follower) checkLeases(ctx context.Context) (err error) {
 		if row.Stream != "" && row.Stream != f.streamARN {
 			return &EndedError{
 				State: streamReplaced, Remedy: f.own.ReplayMissed(),
-				Problem: fmt.Sprintf("table %q had another stream before (%s), and what changed between that one and this reached nobody",
-					f.Table, row.Stream),
+				Problem: fmt.Sprintf("table %q had another stream before (%s): no process has applied the changes between that one "+
+					"and this one", f.Table, row.Stream),
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func NewHandler(ctx context.Context, cfg HandlerConfig) (*Handler, error) {
 	h := &Handler{cfg: cfg}
 	_, err := h.ready(ctx)
 	if changed := new(*projections.RulesChangedError); errors.As(err, changed) {
-		cfg.Logger.Error("the function waits for rules to be changed", "error", err.Error())
+		cfg.Logger.Error("the rules differ from those in force: the function waits for a replay that may change them", "error", err.Error())
 		return h, nil
 	}
 	if err != nil {
@@ -142,7 +142,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		requestID = lc.AwsRequestID
 	}
 	if failed := current.noteMissing(ctx); failed != nil && ctx.Err() == nil { // for `status` alone
-		h.cfg.Logger.WarnContext(ctx, "which targets are missing could not be written down", "error", failed.Error())
+		h.cfg.Logger.WarnContext(ctx, "recording the missing targets failed", "error", failed.Error())
 	}
 	failed := (err != nil || leavesOpen(answer)) && !handlers.IsReplay(payload) // a state machine reports its own failures
 	if err := current.meter.report(requestID, current.Stats(), failed, time.Since(started)); err != nil {

@@ -24,7 +24,7 @@ func (f *follower) logSightings(ctx, working, seedingOver context.Context) {
 	var warned sighting.Warner
 	seen, err := sighting.LookAndRecord(working, f.engine, f.engine.Matches().Whole)
 	if seen.Pass != "" { // something was seeded
-		f.Logger.Info("matched", seen.Attributes()...)
+		f.Logger.Info("items matched by entity", seen.Attributes()...)
 	}
 	ticker := time.NewTicker(sightingsPoll)
 	defer ticker.Stop()

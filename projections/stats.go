@@ -29,7 +29,7 @@ type Stats struct {
 	Heals        int64 // corrections of what another program wrote
 	Tasks        int64 // large fan-outs whose rest became a task
 	TaskPieces   int64 // pieces of such tasks that were worked off
-	Retries      int64 // requests sent again after a failure that passes, beside those of the AWS SDK itself
+	Retries      int64 // requests sent again after a transient failure, beside those of the AWS SDK itself
 	Conflicts    int64 // requests refused because another writer changed the same item at that moment
 	Throttles    int64 // requests refused because of the table's or the account's capacity
 }

@@ -152,7 +152,7 @@ func TestAFunctionWaitsForAgreementToChangedRules(t *testing.T) {
 	w.put("GROUP#g", "USER#a")
 	w.engine(strings.ReplaceAll(groupRules, "memberCount", "members"))
 	p := w.launch()
-	p.prints(&p.stderr, "waits for rules to be changed", 1)
+	p.prints(&p.stderr, "waits for a replay that may change them", 1)
 	for _, payload := range []string{w.event(joined("g", "a", "100")), `{"dynamill":"replay","begin":{}}`} {
 		if a := p.invoke(payload); !strings.HasSuffix(a.path, "/error") || !strings.Contains(a.body, "differs from the rules in force") {
 			t.Errorf("answer %+v to %s", a, payload)

@@ -45,7 +45,7 @@ func main() {
 func start(s settings, logger *slog.Logger) (f *function, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			f, err = nil, fmt.Errorf("a panic that should never happen: %v: %s", cause, debug.Stack())
+			f, err = nil, fmt.Errorf("panic while starting: %v: %s", cause, debug.Stack())
 		}
 	}()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), initTimeout,
@@ -62,7 +62,7 @@ func start(s settings, logger *slog.Logger) (f *function, err error) {
 func failInit(runtimeAPI string, logger *slog.Logger, err error) {
 	logger.Error("the function cannot start", "error", err.Error())
 	if err := reportInit(runtimeAPI, err); err != nil {
-		logger.Error("telling Lambda failed, too", "error", err.Error())
+		logger.Error("reporting the init error to Lambda failed", "error", err.Error())
 	}
 	os.Exit(1)
 }

@@ -9,7 +9,8 @@ import (
 
 // inFunction names the function's variables instead of the fields of a configuration.
 var inFunction = strings.NewReplacer(
-	"HandlerConfig.Table", "DYNAMILL_TABLE", "Config.Table", "DYNAMILL_TABLE", "Config.StateTable", "DYNAMILL_STATE_TABLE", "Config.AWS.BaseEndpoint", "DYNAMILL_ENDPOINT",
+	"HandlerConfig.Table", "DYNAMILL_TABLE", "Config.Table", "DYNAMILL_TABLE", "Config.StateTable", "DYNAMILL_STATE_TABLE",
+	"Config.AWS.BaseEndpoint", "DYNAMILL_ENDPOINT",
 	"Config.AWS.Region", "the function's region", "set HandlerConfig.BesideRun", "set DYNAMILL_BESIDE_RUN to true",
 )
 

@@ -236,7 +236,7 @@ func TestRunLogsWhatItMeets(t *testing.T) {
 			p.metric(`dynamill_records_matched_total{entity="Team"} 2`) // its own, and that of the 0 which it shows
 	})
 	code, stderr := p.stop()
-	for _, part := range []string{"msg=matched Employee=2 Task=7 Team=1 no_entity=0", "level=WARN msg=\"the key of Employee",
+	for _, part := range []string{`msg="items matched by entity" Employee=2 Task=7 Team=1 no_entity=0`, "level=WARN msg=\"the key of Employee",
 		"level=WARN msg=\"rule employee-tasks: 7 sources point"} {
 		if code != ending.ExitDone || !strings.Contains(stderr, part) {
 			t.Errorf("exit code %d, and the log lacks %q:\n%s", code, part, stderr)

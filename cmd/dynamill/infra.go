@@ -44,7 +44,8 @@ func addInfraFlags(flags *pflag.FlagSet, o *template.Options) {
 		"the `place` where the function reads its rules: zip, inline (the template holds them),\n"+
 			"s3://BUCKET/KEY or ssm:NAME; filters and permissions follow from --rules all the same")
 	flags.StringVar(&o.Former, "former-rules", "",
-		"the rule `file` in force, which --rules replaces: the function takes back what it wrote, and needs its permissions")
+		"the rule `file` in force, which --rules replaces: the function takes back what the former rules wrote,\n"+
+			"so the template grants what that needs")
 	flags.StringVar(&o.Architecture, "arch", infra.DefaultArchitecture, "the function's `architecture`: arm64 or x86_64")
 	flags.IntVar(&o.MemoryMB, "memory-size", infra.DefaultMemoryMB, "the function's memory in `MB`; more memory is also more CPU")
 	flags.DurationVar(&o.Timeout, "timeout", infra.DefaultTimeout, "the `duration` that one invocation may take, up to 15m")

@@ -365,14 +365,14 @@ func TestAReplayStopsAfterThePagesInHand(t *testing.T) {
 		t.Errorf("it took %s to stop", took)
 	}
 	if text := strings.Join(said.lines(), ""); cmd.ProcessState.ExitCode() != ending.ExitFailed ||
-		!strings.Contains(text, "the same command goes on from there") {
+		!strings.Contains(text, "the same command resumes there") {
 		t.Fatalf("%s\n%s", cmd.ProcessState, text)
 	}
 	if pieces, owned := held(); pieces == 0 || owned > 0 {
 		t.Errorf("of %d pieces %d were not given up", pieces, owned)
 	}
 	code, _, stderr := w.call("replay")
-	if code != ending.ExitDone || !strings.Contains(stderr, "goes on with the replay begun at ") ||
+	if code != ending.ExitDone || !strings.Contains(stderr, "resumes the replay begun at ") ||
 		!strings.Contains(stderr, "--restart begins anew") {
 		t.Errorf("the same command: exit code %d\n%s", code, stderr)
 	}

@@ -67,7 +67,7 @@ func TestADryRunSaysWhatItDoesNotForesee(t *testing.T) {
 	w := newWorld(t, "")
 	w.put(community()...)
 	code, stdout, stderr := w.call("replay", "--dry-run")
-	if code != ending.ExitDone || !strings.Contains(stdout, "not foreseen: member-name, which reads what member-list will write\n") ||
+	if code != ending.ExitDone || !strings.Contains(stdout, "not foreseen in full: member-name reads what member-list would write\n") ||
 		strings.Count(stdout, "not foreseen") != 1 {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}

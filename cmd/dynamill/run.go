@@ -26,13 +26,13 @@ func (a *app) runCommand() *cobra.Command {
 	flags.BoolVar(&o.Profile, "pprof", false, "with --listen: serve /debug/pprof/ too")
 	flags.DurationVar(&o.PollInterval, "poll-interval", dynamill.PollIntervalDefault,
 		"read an idle shard at least once in this `duration`; a shard with records is read every 250 ms or sooner.\n"+
-			"With --drain it is the default's")
+			"--drain always uses the default")
 	flags.IntVar(&o.Budget, "budget", 0,
 		"take this many write `units` per second (0: no bound): records are applied at once,\nfan-outs and seeding wait for what is left")
 	flags.StringVar(&o.Worker, "worker", "",
 		"this process's `name`, which no other that shares the stream may have (default: host and a random part)")
 	flags.DurationVar(&o.LeaseTerm, "lease-term", dynamill.LeaseTermDefault,
-		"after this `duration` the shards of a process that is not heard of go to others;\nothers go by it, whatever theirs is")
+		"other processes take this process's shards once it has not renewed its leases for this `duration`;\nthey use this value, not their own")
 	flags.StringVar(&o.Archive, "archive", "", "keep every record in files in this `folder`, for replays (default: none is kept)")
 	flags.BoolVar(&o.ArchiveGzip, "archive-gzip", false, "with --archive: pack the files")
 	return command

@@ -35,10 +35,10 @@ func (a *app) verifyCommand() *cobra.Command {
 		"count a difference as drift only if it stands this `duration`, and the stream does not explain it")
 	flags.DurationVar(&o.Wait, "wait", verifying.WaitDefault,
 		"wait up to this `duration` for differences that cannot be decided yet, such as until the stream is applied;\n"+
-			"nothing is waited for where nothing differs")
+			"the wait ends at once if nothing differs")
 	flags.DurationVar(&o.LagMax, "lag-max", 0,
-		"take records that are older than this `duration` for applied; for deployments without a lease table\n(0: none is, unless its "+
-			"checkpoint says so)")
+		"count records older than this `duration` as applied; for deployments without a lease table\n"+
+			"(0: only a checkpoint shows that a record is applied)")
 	flags.IntVar(&o.Limit, "limit", verifying.LimitDefault, "print at most this `number` of differences; with --json all are printed (0: all)")
 	return command
 }

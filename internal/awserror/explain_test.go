@@ -93,7 +93,7 @@ func TestExplainNamesCauseAndRemedy(t *testing.T) {
 		"10 GB": {operation("DynamoDB", "PutItem", &types.ItemCollectionSizeLimitExceededException{Message: aws.String("raw words")}),
 			place, awserror.TooLarge, []string{"10 GB"}},
 		"invalid": {operation("DynamoDB", "PutItem", coded("ValidationException")), place, awserror.Invalid,
-			[]string{"refuses dynamodb:PutItem", "key of the table"}},
+			[]string{"refuses dynamodb:PutItem", "the table's own key attributes"}},
 		"trouble": {operation("DynamoDB", "PutItem", &types.InternalServerError{Message: aws.String("raw words")}), place,
 			awserror.Trouble, []string{"AWS itself failed", "start again"}},
 		"a proxy's error": {operation("DynamoDB", "PutItem", answered(502, coded("UnknownError"))), place, awserror.Trouble,

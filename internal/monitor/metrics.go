@@ -54,7 +54,7 @@ func (w scrape) shards(s Sample) {
 	w.gauge("dynamill_oldest_unapplied_seconds",
 		"Age of the oldest record that is not applied, over the shards that this process reads; 0 when nothing waits.",
 		s.Stream.OldestAge.Seconds())
-	w.gauge("dynamill_lag_seconds", "Age of what is applied in the shard that is furthest behind; 0 when nothing waits.",
+	w.gauge("dynamill_lag_seconds", "Age of the newest applied record in the shard that is furthest behind; 0 when nothing waits.",
 		s.Stream.Lag.Seconds())
 	for _, shard := range s.Stream.Shards {
 		if !shard.Mine { // its own process knows better
@@ -63,7 +63,8 @@ func (w scrape) shards(s Sample) {
 		w.labelled(gauge, "dynamill_shard_oldest_unapplied_seconds",
 			"Age of the oldest record of a shard that is not applied; 0 when nothing waits.", "shard", shard.ID, shard.OldestAge.Seconds())
 		w.labelled(gauge, "dynamill_shard_lag_seconds",
-			"Age of what is applied of a shard that this process reads; 0 when nothing waits.", "shard", shard.ID, shard.Lag.Seconds())
+			"Age of the newest applied record of a shard that this process reads; 0 when nothing waits.", "shard", shard.ID,
+			shard.Lag.Seconds())
 	}
 	for status, n := range map[string]int{"open": s.Stream.Open, "waiting": s.Stream.Waiting, "finished": s.Stream.Finished} {
 		w.labelled(gauge, "dynamill_shards", "Shards: open are being read, waiting ones follow their parent, finished ones are done.",
@@ -123,7 +124,7 @@ func (w scrape) writes(s Sample) {
 	}
 	w.counter("dynamill_write_requests_total", "Write requests sent, transactions among them.", s.Engine.Writes)
 	w.counter("dynamill_transactions_total", "Transactions sent.", s.Engine.Transactions)
-	w.counter("dynamill_retries_total", "Requests sent again after a failure that passes.", s.Engine.Retries)
+	w.counter("dynamill_retries_total", "Requests sent again after a transient failure.", s.Engine.Retries)
 	w.counter("dynamill_conflicts_total", "Requests refused because another writer changed the same item.", s.Engine.Conflicts)
 	w.counter("dynamill_throttles_total", "Requests refused for want of capacity.", s.Engine.Throttles)
 	if s.Budget.UnitsPerSecond == 0 {

@@ -56,7 +56,7 @@ func (s State) Urgent() bool {
 // name says it better, with Holder.End.
 var remedies = map[State]string{
 	Throttled:          "raise the capacity of the table and of the state table; nothing is lost meanwhile",
-	CredentialsExpired: "renew the AWS credentials (for example with `aws sso login`); the work goes on by itself",
+	CredentialsExpired: "renew the AWS credentials (for example with `aws sso login`); the work resumes by itself",
 	ShardSkipped: "delete the row of the shard that the log names from the lease table, within 24 hours of the first record that was " +
 		"skipped: " +
 		"the shard is then read from its beginning, and nothing is applied twice; later run `dynamill replay --restart`",

@@ -21,7 +21,7 @@ func (e *ReplayStuckError) Error() string {
 		named += ", ..."
 	}
 	return fmt.Sprintf("%d pieces of the %s are left, and those that were tried failed again and again: %s; the function's log says why. "+
-		"When that is mended, another replay goes on from here", len(e.Pieces), e.Source, named)
+		"Once that is repaired, another replay resumes there", len(e.Pieces), e.Source, named)
 }
 
 // DamagedFileError says that a file of an export is missing or damaged. A state machine

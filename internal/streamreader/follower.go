@@ -155,7 +155,7 @@ func (f *follower) take(e endedShard) error {
 	f.fleet.Drop(e.id)
 	f.fleet.NoteNews()
 	if errors.Is(e.err, shardread.ErrUnanswered) {
-		f.r.cfg.Logger.Warn("a shard is given back", "shard", e.id, "error", e.err)
+		f.r.cfg.Logger.Warn("released a shard that the stream does not answer for", "shard", e.id, "error", e.err)
 		f.fleet.GiveBack(s)
 		e.err = nil
 	}
@@ -164,7 +164,7 @@ func (f *follower) take(e endedShard) error {
 		if errors.Is(e.err, leases.ErrEvicted) {
 			level = slog.LevelInfo
 		}
-		f.r.cfg.Logger.Log(context.Background(), level, "a shard is no longer this worker's", "shard", e.id, "error", e.err)
+		f.r.cfg.Logger.Log(context.Background(), level, "lost the lease of a shard", "shard", e.id, "error", e.err)
 		e.err = nil
 	}
 	if errors.Is(e.err, shardread.ErrNotReleased) && !f.stopping {

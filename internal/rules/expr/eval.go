@@ -217,7 +217,7 @@ func (m *machine) operate(l *link, left, right value, leftAt span) value {
 	case errors.Is(err, decimal.ErrDivisionByZero):
 		return m.fail(CodeNumberDivision, "%s divides %s by zero", m.text(l.upTo), a)
 	case op == "/":
-		return m.fail(CodeNumberOverflow, "%s does not come out even within 38 digits: %s / %s", m.text(l.upTo), a, b)
+		return m.fail(CodeNumberOverflow, "%s is not exact within 38 digits: %s / %s", m.text(l.upTo), a, b)
 	}
 	return m.fail(CodeNumberOverflow, "%s does not fit into a DynamoDB number (38 digits): %s %s %s", m.text(l.upTo), a, op, b)
 }

@@ -229,7 +229,7 @@ func TestReasonsNameTheOperandAndItsValue(t *testing.T) {
 		`yes < no`:                `yes is true; < needs two numbers or two strings`,
 		`s && yes`:                `s is the string "hello"; && needs a condition`,
 		`n / zero`:                `n / zero divides 5 by zero`,
-		`(n + 0) / 3`:             `(n + 0) / 3 does not come out even within 38 digits: 5 / 3`,
+		`(n + 0) / 3`:             `(n + 0) / 3 is not exact within 38 digits: 5 / 3`,
 		`big + 2`:                 `big + 2 does not fit into a DynamoDB number (38 digits): 99999999999999999999999999999999999999 + 2`,
 		`s.x`:                     `s is the string "hello"; its field x needs a map`,
 		`l["a"]`:                  `l is a list; its field a needs a map`,

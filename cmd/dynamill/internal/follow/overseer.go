@@ -175,6 +175,6 @@ func (o *overseer) oversee(ctx context.Context, listen string, profile bool) (en
 func (o *overseer) ended(ctx context.Context, ended *dynamill.EndedError, err error) {
 	o.holder.End(monitor.State(ended.State), ended.Remedy)
 	o.look()
-	o.logger.Error("nothing is followed any more; stays up to say so until it is stopped", "error", err.Error())
+	o.logger.Error("the table is no longer followed; the process stays up to report this until it is stopped", "error", err.Error())
 	<-ctx.Done()
 }

@@ -97,7 +97,7 @@ func (p *Plan) addOrigins(ctx context.Context, w *session.Session, table *types.
 	lost := t.Lost(aws.ToString(table.LatestStreamArn))
 	p.Lost = w.Env.LostText(lost)
 	if lost == following.LostState {
-		p.Summary = "nothing can be carried out before that"
+		p.Summary = "no rule change can be carried out before this table is restored or started over"
 		return nil
 	}
 	if t.Registered {
@@ -182,11 +182,11 @@ func saidAs(text string) string {
 }
 
 const (
-	stillSeeded = "is still being seeded: `dynamill run`, or `dynamill replay`, goes on with it"
-	fileNotKept = "what it was cannot be told: it was registered by an earlier version, which kept no rule files; start `dynamill run` " +
-		"once with the file that is in force"
+	stillSeeded = "is still being seeded: `dynamill run` or `dynamill replay` finishes it"
+	fileNotKept = "the former rule is not known: an earlier version registered it and kept no rule file; start `dynamill run` once with the " +
+		"file that is in force"
 	needsReplay    = "needs replay: "
-	howManyUnknown = "; how many, only reading them tells"
+	howManyUnknown = "; their number is known only once they are read"
 )
 
 func planDetails(r projections.RuleChange, set *rules.Set) []string {

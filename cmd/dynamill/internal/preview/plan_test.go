@@ -87,7 +87,7 @@ func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
 	).Replace(plannedRules)
 	want := `changed    member-list
              attributes: ` + "`joinedAt, role` becomes `role`" + `
-             rewrites the Member items in place, and deletes those that it does not ask for any more, with all that is on them; how many, only reading them tells
+             rewrites the Member items in place, and deletes those that it does not ask for any more, with all that is on them; their number is known only once they are read
              takes joinedAt off them
              needs replay: writes Member items for Membership, as they come by
 added      group-name
@@ -99,7 +99,7 @@ changed    member-count
 renamed    admins, which was admin-count
              means what it meant: nothing moves
 removed    member-name
-             takes userName, avatar off every Member that still has it from the former rule; how many, only reading them tells
+             takes userName, avatar off every Member that still has it from the former rule; their number is known only once they are read
 4 rules to be carried out by ` + "`dynamill replay`" + `, which reads all items of the table (about 12,345 items, 3.5 MB)
 `
 	if diff := cmp.Diff(want, planned(t, sim, next).Text()); diff != "" {

@@ -113,7 +113,8 @@ func (r *replayer) dryRun(ctx context.Context) error {
 	return nil
 }
 
-// notForeseen lists the rules that read what rules would write that would change something, or cannot be foreseen themselves.
+// notForeseen lists the rules that read what another rule would change, or what another rule of this list writes: a dry run
+// cannot tell all that they would change.
 func (r *replayer) notForeseen(changes func(rule string) bool) []unforeseen {
 	found := map[string][]string{}
 	for more := true; more; {
@@ -183,8 +184,10 @@ func (p Previewed) Text() string {
 	}
 	text += table.Text()
 	for _, rule := range p.NotForeseen {
-		text += printable.Text(fmt.Sprintf("not foreseen: %s, which reads what %s will write", rule.Rule, strings.Join(rule.Reads, ", "))) + "\n"
+		line := fmt.Sprintf("not foreseen in full: %s reads what %s would write", rule.Rule, strings.Join(rule.Reads, ", "))
+		text += printable.Text(line) + "\n"
 	}
-	return text + fmt.Sprintf("a replay would change %s of %s, for about %s write units; what the stream has not brought yet is among them\n",
+	return text + fmt.Sprintf("a replay would change %s of %s, for about %s write units; "+
+		"they include changes that the stream has not delivered yet\n",
 		printable.Counted(p.Changes, "thing"), printable.Counted(p.Items, "item"), printable.Rounded(p.WriteUnits))
 }

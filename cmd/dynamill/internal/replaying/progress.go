@@ -135,7 +135,7 @@ func openedText(o replay.Opened) string {
 	if o.Of > 1 {
 		place = fmt.Sprintf("pass %d of %d, ", o.Number, o.Of)
 	}
-	return fmt.Sprintf("goes on with the replay begun at %s: %s%s of %s pieces done; --restart begins anew", clock(o.Begun), place,
+	return fmt.Sprintf("resumes the replay begun at %s: %s%s of %s pieces done; --restart begins anew", clock(o.Begun), place,
 		printable.Grouped(o.PiecesDone), printable.Grouped(o.Pieces))
 }
 

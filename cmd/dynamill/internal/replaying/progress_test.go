@@ -82,9 +82,9 @@ func TestReplayStateTellsWhatIsLeftOfThePass(t *testing.T) {
 func TestAnUnfinishedReplayIsSpokenOf(t *testing.T) {
 	begun := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for want, o := range map[string]replay.Opened{
-		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: 6 of 8 pieces done; --restart begins anew": {
+		"resumes the replay begun at 2026-03-04 05:06:07 UTC: 6 of 8 pieces done; --restart begins anew": {
 			Begun: begun, Number: 1, Of: 1, Pieces: 8, PiecesDone: 6},
-		"goes on with the replay begun at 2026-03-04 05:06:07 UTC: pass 2 of 2, 0 of 1,000 pieces done; --restart begins anew": {
+		"resumes the replay begun at 2026-03-04 05:06:07 UTC: pass 2 of 2, 0 of 1,000 pieces done; --restart begins anew": {
 			Begun: begun, Number: 2, Of: 2, Pieces: 1000},
 		"begins anew: the unfinished replay has had no progress since 2026-03-04 05:06:07 UTC, and what it did may not hold any more": {
 			GivenUpAt: begun, Number: 1, Of: 1, Pieces: 8},
@@ -131,7 +131,8 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 	}{
 		"AccessDeniedException":                  {ending.ExitEnvironment, "no permission for dynamodb:Scan"},
 		"ExpiredTokenException":                  {ending.ExitEnvironment, "the AWS credentials have expired: renew them"},
-		"ProvisionedThroughputExceededException": {ending.ExitFailed, "tries them again; --budget and --read-rate have them ask for less"},
+		"ProvisionedThroughputExceededException": {ending.ExitFailed,
+			"tries them again; lower --budget or --read-rate to ask the table for less"},
 		"ThrottlingException":                    {ending.ExitFailed, "--read-rate"},
 		"ValidationException":                    {ending.ExitFailed, "tries them again"},
 	} {

@@ -17,7 +17,7 @@ type Recounted struct {
 	Recounted []string `json:"recounted"`
 }
 
-// recount has rules counted anew by whatever process follows the stream.
+// recount asks the process that follows the stream to count rules anew.
 func recount(ctx context.Context, w *session.Session, names []string) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	former := map[string]int{}
@@ -44,7 +44,7 @@ func recount(ctx context.Context, w *session.Session, names []string) error {
 		w.PrintJSON(Recounted{names})
 		return nil
 	}
-	w.Print("%s: counted anew by `dynamill run`, beside the live traffic; items show the former count until then\n",
+	w.Print("%s: `dynamill run` now counts the table for these rules, beside the live traffic; items show the former count until it is done\n",
 		printable.Text(strings.Join(names, ", ")))
 	return nil
 }

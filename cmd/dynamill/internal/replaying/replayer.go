@@ -138,7 +138,7 @@ func (r *replayer) keys() sources.KeyNames {
 
 func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error) error {
 	if errors.Is(context.Cause(ctx), session.ErrStopped) {
-		return fmt.Errorf("stopped after %s: %s goes on from there", printable.Counted(totals.Items, "item"), r.again())
+		return fmt.Errorf("stopped after %s: %s resumes there", printable.Counted(totals.Items, "item"), r.again())
 	}
 	switch pieces, failed := errors.AsType[*replay.PiecesError](err); {
 	case failed:
@@ -147,7 +147,7 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
-			remedy = "; --budget and --read-rate have them ask for less"
+			remedy = "; lower --budget or --read-rate to ask the table for less"
 		}
 		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces}
 		for _, err := range pieces.Errors {
@@ -155,13 +155,13 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		}
 		return fmt.Errorf("%w\n%s tries them again%s", told, r.again(), remedy)
 	case errors.Is(err, projections.ErrEpochMoved) && r.areInForce(ctx):
-		return fmt.Errorf("a rule is counted anew by its stream position meanwhile: %s goes on from there once `dynamill run` has counted it",
+		return fmt.Errorf("a rule that counts by stream position is being recounted: %s resumes there once `dynamill run` has counted it",
 			r.again())
 	case errors.Is(err, projections.ErrEpochMoved):
 		return ending.Invalid("newer rules than those of %s were brought into force meanwhile: replay with the rule file that is in force",
 			settings.ShownFile(r.Settings.Rules))
 	}
-	return r.Env.Classify(fmt.Errorf("replaying: %w; %s goes on from there", err, r.again()))
+	return r.Env.Classify(fmt.Errorf("replaying: %w; %s resumes there", err, r.again()))
 }
 
 // areInForce reports whether the rules of the file are still those of the table.

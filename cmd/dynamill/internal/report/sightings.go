@@ -149,8 +149,8 @@ func (s Sightings) writeEntities(b *strings.Builder) {
 }
 
 // StillRetiring says of a former rule that it is not taken back yet.
-const StillRetiring = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay`, or `dynamill " +
-	"run`, goes on with it"
+const StillRetiring = "was changed or removed before, and what it wrote is still being taken back: `dynamill replay` or `dynamill " +
+	"run` finishes it"
 
 // EngineWork is what an engine did for a command.
 type EngineWork struct {

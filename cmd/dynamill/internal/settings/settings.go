@@ -129,8 +129,8 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 	leases := s.LeaseTableName(table)
 	switch {
 	case s.StateTable == "" && len(leases) > tableNameMax:
-		return ending.Invalid("the table's name is too long for those of a state table and a lease table to be made of it: give --state-table " +
-			"NAME")
+		return ending.Invalid("the table's name is too long to derive the names of the state table and the lease table from it: give " +
+			"--state-table NAME")
 	case s.StateTable == table:
 		return ending.Invalid("--state-table %s cannot be the table itself: give another name, or none", s.StateTable)
 	case s.StateTable == table+following.StateSuffix+following.LeaseSuffix:

@@ -197,7 +197,7 @@ const (
 )
 
 const (
-	remedyRun   = "let `dynamill run` go on, or run `dynamill replay` once"
+	remedyRun   = "let `dynamill run` finish, or run `dynamill replay` once"
 	seedingNote = "does not show all that it derives yet: " + remedyRun
 )
 

@@ -64,7 +64,7 @@ rules
 seeding
   deriving what the items ask for, for rules of level 1: 12,500 items so far
   a rule that is not live does not show all that it derives yet: ` +
-		"let `dynamill run` go on, or run `dynamill replay` once" + `
+		"let `dynamill run` finish, or run `dynamill replay` once" + `
 
 fan-outs: 1 to be finished
   RULE            PARENT          CHILDREN SO FAR  SINCE

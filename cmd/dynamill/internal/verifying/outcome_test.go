@@ -26,7 +26,7 @@ func TestOutcomeOfAVerification(t *testing.T) {
 		"records, and no process": {facts{undecided: late, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided, followed.NoFollower},
 		"too short a wait, no process": {facts{undecided: map[string]int64{"x": 1}, unfollowed: true}, OutcomeUndecided, ending.ExitUndecided,
 			followed.NoFollower},
-		"a difference that is parked":   {facts{parked: 3}, OutcomeUndecided, ending.ExitUndecided, "3 left out, because it is parked"},
+		"a difference that is parked":   {facts{parked: 3}, OutcomeUndecided, ending.ExitUndecided, "3 left out, because their items are parked"},
 		"a rule that is seeded":         {facts{waiting: []string{"member-count"}}, OutcomeUndecided, ending.ExitUndecided, "member-count"},
 		"no process, nothing undecided": {facts{unfollowed: true}, outcomeClean, ending.ExitDone, ""},
 	} {

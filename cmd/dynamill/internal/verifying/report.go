@@ -280,11 +280,11 @@ func (v facts) open() []string {
 		lines = append(lines, followed.NoFollower)
 	}
 	if v.parked > 0 {
-		lines = append(lines, fmt.Sprintf("%s left out, because it is parked: see `dynamill parked list`", printable.Grouped(v.parked)))
+		lines = append(lines, fmt.Sprintf("%s left out, because their items are parked: see `dynamill parked list`", printable.Grouped(v.parked)))
 	}
 	if len(v.waiting) > 0 {
-		lines = append(lines, fmt.Sprintf("not all judged, as they are still being brought into force or taken back: %s; let `dynamill run` "+
-			"or `dynamill replay` finish that", strings.Join(v.waiting, ", ")))
+		lines = append(lines, fmt.Sprintf("not judged, or not in full, because they are still being brought into force or taken back: %s; "+
+			"let `dynamill run` or `dynamill replay` finish that", strings.Join(v.waiting, ", ")))
 	}
 	return lines
 }

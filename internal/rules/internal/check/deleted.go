@@ -55,7 +55,8 @@ func (c *checker) deletesInPlace(r *Rule) {
 	}
 	if _, overlap := templates.Overlapping(&r.Source.Shape, &r.Target.Shape, &budget); overlap {
 		c.Add(r.Decl.Source.At, "rule.deletes_itself", "name another entity, or join by an attribute: `by: { ...: ... }`",
-			"a %s can have the key of the %s with which it would go: both cannot be there", r.Target.Decl.Name.Text, r.Source.Decl.Name.Text)
+			"a %s could have the same key as the %s that it belongs to: a table holds only one of them", r.Target.Decl.Name.Text,
+			r.Source.Decl.Name.Text)
 	}
 }
 
@@ -71,7 +72,8 @@ func (c *checker) deletesMade(r *Rule) {
 	if m := maker(r.Source); m != nil {
 		name := m.Decl.Name.Text
 		c.Add(r.Decl.Source.At, "rule.deletes_with_made", "name "+m.Source.Decl.Name.Text+", whose items cause them",
-			"rule %s makes %s items, and deletes them: no item goes for good with one", name, r.Source.Decl.Name.Text)
+			"rule %s makes %s items and deletes them again: such an item must not decide a deletion that cannot be undone", name,
+			r.Source.Decl.Name.Text)
 	}
 	if m := maker(r.Target); m != nil {
 		name := m.Decl.Name.Text

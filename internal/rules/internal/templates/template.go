@@ -176,7 +176,7 @@ func (sh *Shape) addVariable(t *Template, text string, at, length int, in Case) 
 	}
 	if n := len(t.parts); n > 0 && t.parts[n-1].slot != literalPart {
 		return fail("template.adjacent", "put a # between them",
-			"${%s} follows another variable at once, so nobody can tell where one ends", name)
+			"${%s} follows another variable at once: where one ends cannot be told", name)
 	}
 	slot := slices.Index(sh.Variables, name)
 	if slot < 0 {
