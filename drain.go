@@ -33,8 +33,8 @@ func (f *follower) readUntil(ctx, over context.Context) error {
 	return f.readBesideTasks(reading, f.reader.Run)
 }
 
-// drainAll reads the stream to its end, until no task was left before or meanwhile that would add to it: another process may have ended
-// one just before this one looks again.
+// drainAll drains the stream until a whole round finds no task: a task writes records to the stream. It looks for tasks
+// before each round, because another process may just have ended one.
 func (f *follower) drainAll(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil { // a reader that begins anew forgets how far it came

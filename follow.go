@@ -84,7 +84,7 @@ type follower struct {
 	fanOut  atomic.Pointer[fanOutState] // nil when no task is worked off
 	drained atomic.Bool
 
-	taskKept chan struct{} // holds a signal when this process has left a task
+	taskKept chan struct{} // holds a signal once the engine has stored a task or put off a roll-up
 }
 
 // start opens the engine on the table. It returns a follower with an error if that has an archive to be closed.

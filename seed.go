@@ -25,7 +25,7 @@ type seedState struct {
 	waits bool // until the stream's backlog is applied
 }
 
-// count finds what the groups of a rule that counts by stream position began with.
+// count counts the table's items for the groups of a rule that counts by stream position.
 func (f *follower) count(ctx context.Context, g *projections.Generation, report func(items int64)) error {
 	table := &tablescan.Table{Client: f.Tables, TableName: f.Table}
 	keys := f.set.Table

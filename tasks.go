@@ -13,8 +13,8 @@ import (
 // tasksPoll is how often a process looks for tasks of other processes. It works on its own at once.
 const tasksPoll = 5 * time.Second
 
-// displayEvery is how often a process writes a display that many records change. It does the roll-ups that it has put off
-// beside the stream.
+// displayEvery is the least time between two writes of a display that many records change. Beside the stream, the process
+// does the roll-ups that it has put off.
 const displayEvery = time.Second
 
 // wakeTasks has workTasks look for tasks now.

@@ -122,7 +122,8 @@ func sorted(vs []Value) []Value {
 // enough to tell one value of one attribute from another.
 const digestLength = 16
 
-// Digest returns a short fingerprint of the values in their order. Equal values have equal digests.
+// Digest returns the first 64 bits of a SHA-256 over the values in their order, as 16 hexadecimal characters. Equal values
+// have equal digests.
 func Digest(vs ...Value) string {
 	var room [digestRoom]byte
 	text := room[:0]

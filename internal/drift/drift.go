@@ -14,7 +14,7 @@ type Fact struct {
 	Sub   string // which part of it, e.g. one child of a parent
 	Tag   byte   // says how to read Data
 	Data  string
-	With  string // a sample that has what this is about has this fact, too; "" if nothing
+	With  string // another subject: a sample that includes it includes this fact, too; "" if none
 }
 
 // Kind is a kind of derived data that can drift. A family of rules may add kinds of its own.
@@ -81,7 +81,7 @@ type Reading struct {
 	Findings []Finding // none: nothing is wrong
 	State    string    // digests all that was read: equal only if nothing has moved
 	Waiting  string    // why it is not to be judged now; "" if it is
-	Final    bool      // waiting for it is in vain: it is parked, or its rule is not in force
+	Final    bool      // waiting is useless: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
 	Lags     bool      // sum: a record may be the cause; without it, none can be
 	Optional bool      // it is no drift: it is listed, and mended only if that is asked for by itself
@@ -120,12 +120,12 @@ const (
 	StageItems         // items that rules make, on which other rules write
 )
 
-// Fix is what has to be known of a reading to mend it.
+// Fix says how to mend a reading.
 type Fix struct {
 	Way    Way
 	Stage  Stage
 	Keys   []change.Key // items to be rederived
-	Adjust []Amount     // entry: what the aggregates lack, had the ledger counted this item rightly
+	Adjust []Amount     // entry: what must be added to the ledger's sums because this entry is wrong
 	Seen   string       // sum, and the displays of it: the count of changes that was read
 	Lacks  string       // sum: the amount to be added
 	Should []string     // locator, claims: the items that belong there

@@ -73,7 +73,7 @@ func (s *Sorter) Add(key, data []byte) error {
 	return nil
 }
 
-// grown has room for more elements, and for no more than most unless more alone are.
+// grown returns all with room for more elements. It doubles the capacity, up to most, and exceeds most only if the elements do.
 func grown[T any](all []T, more, first, most int) []T {
 	need := len(all) + more
 	if need <= cap(all) {

@@ -9,9 +9,9 @@ import "time"
 // A piece's execution has no output, because the outputs of all together must fit into a state's (Step Functions developer
 // guide, "ResultWriter (Map)").
 //
-// Retries are told apart by error: what no retry helps (to agree to changed rules once more would be to agree to what has come
-// into force meanwhile); what Lambda has for a while (Step Functions developer guide, "Handle transient Lambda service
-// exceptions"); and the rest. An invocation that answers starts the count anew.
+// Retries depend on the error's name. Some errors are never retried: to agree to changed rules again would agree to rules that
+// came into force meanwhile. Lambda's transient errors (Step Functions developer guide, "Handle transient Lambda service
+// exceptions") and all others have a count each. An invocation that answers resets it.
 //
 // The function is another one than the stream's: it needs more time for one invocation and may scan. The map's MaxConcurrency
 // keeps a replay from taking the concurrency that the stream's function needs. No concurrency is reserved: that would be taken

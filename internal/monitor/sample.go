@@ -34,8 +34,8 @@ func (s Sample) unread() (ids []string) {
 	return ids
 }
 
-// notReady are the reasons why no more than what is there should be asked of
-// this process; none if it is ready. lagMax 0 sets no bound.
+// notReady returns the reasons why /readyz says no; none if the process is ready. lagMax is the greatest lag of a ready
+// process; 0 sets no bound.
 func (s Sample) notReady(lagMax time.Duration) (reasons []string) {
 	switch state := s.Status.State; {
 	case state == Starting:

@@ -77,7 +77,7 @@ func (b *Budget) Spend(units float64, background bool) {
 	b.left -= units
 }
 
-// Left is how many of so many units can be paid at this moment.
+// Left returns how many units, up to most, can be paid now.
 func (b *Budget) Left(most int) int {
 	if b == nil {
 		return most
@@ -158,7 +158,7 @@ func (b *Budget) Use() (spending float64, waits map[string]time.Time) {
 	return b.spending, waits
 }
 
-// ReportDue reports, at most once in so long, that some work waits.
+// ReportDue reports whether background work waits, at most once per every.
 func (b *Budget) ReportDue(every time.Duration) bool {
 	if _, waits := b.Use(); len(waits) == 0 {
 		return false

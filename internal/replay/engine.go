@@ -47,8 +47,8 @@ const (
 	parallelDefault = 4
 	// termDefault is long beside a slow write and short for a waiting person.
 	termDefault = 10 * time.Second
-	// idleMax is how old the last progress of an unfinished replay may be that is gone
-	// on with. What it has found right before may have been damaged since.
+	// idleMax is how long after its last progress an unfinished replay is still resumed. Items that it found right may
+	// have been damaged since.
 	idleMax      = 24 * time.Hour
 	uniqueLength = 10 // of base 32: 50 bits
 	versionBytes = 6
@@ -69,7 +69,7 @@ type Config struct {
 	Source sources.Source
 	// Rules limits the replay to the items of some rules, by name; nil: all.
 	Rules []string
-	// Version distinguishes the rules from former ones: under others it is other work.
+	// Version identifies the rules (VersionOf). A replay begun under another Version is not resumed.
 	Version  string
 	Parallel int            // pieces at a time; default 4
 	Worker   string         // begins this process's name among those that share the work; default: the host's
@@ -173,8 +173,8 @@ func (d *driver) sourceOf(ctx context.Context, pass string, segments int) (sourc
 	return scan, scan.Segments(), nil
 }
 
-// identityOf names the source of a pass without a number of segments that follows the table's size: a restart is to
-// find the run.
+// identityOf names the source of a pass for the run's id. It leaves out a number of segments that the table's size
+// decides, so that a restart finds its run.
 func (d *driver) identityOf(pass string) string {
 	if d.Source != nil && pass == d.rederive() {
 		return d.Source.Describe()

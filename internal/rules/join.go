@@ -155,9 +155,9 @@ func (r *Rule) backwards(theirs, ours *[VariablesMax]string) bool {
 	return true
 }
 
-// hasOtherForm reports whether one side's key holds in a letter case what the other side does not: then a child's attributes
-// alone tell to which parent it refers.
-func (r *Rule) hasOtherForm(slot int, from check.Ref) bool {
+// differsInCase reports whether the parent's key holds a variable in another letter case than the child does. Then the two
+// keys do not tell whether the child refers to the parent.
+func (r *Rule) differsInCase(slot int, from check.Ref) bool {
 	in := templates.AsIs
 	if from.IsVariable() {
 		in = r.Target.shape.Formats[from.Slot].Case
@@ -177,7 +177,8 @@ func (e *Entity) TextOf(name string, m *Match, img change.Image) (string, bool, 
 	return text, ok, err
 }
 
-// IDOf returns what an item's own key holds where the keys of its children's parents have what `by` says: of a rule AlongItself.
+// IDOf returns the value that an item's key holds for the variable by which its children refer to it. Only a rule AlongItself
+// has one.
 func (r *Rule) IDOf(m *Match) string {
 	return m.vars[slices.Index(r.Source.shape.Variables, r.By[0].Theirs)]
 }
@@ -191,7 +192,7 @@ func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
 	}
 	texts := map[string]string{}
 	for slot, from := range r.join.Fill {
-		if r.hasOtherForm(slot, from) || from.Expression != nil {
+		if r.differsInCase(slot, from) || from.Expression != nil {
 			return nil, false
 		}
 		if from.IsVariable() {

@@ -58,8 +58,9 @@ func (e *Entity) OtherCases(key change.Key) []change.Key {
 }
 
 // JoinsAcrossCase reports whether the rule compares a variable of an entity's keys with an
-// attribute or an element: where the two differ, the rule finds nothing. If the template says the case, a rule does so too that takes the
-// variable's value from the key or, if the key holds it in this case, from the attribute of its name.
+// attribute or an element: where the two differ, the rule finds nothing. If the template declares a letter case, this also
+// holds for a rule whose join takes the variable from this entity's items: it uses the attribute of that name if the key holds
+// it in that case, otherwise the key's text.
 func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	theirs, ours := r.sides()
 	slot := slices.Index(e.shape.Variables, variable)

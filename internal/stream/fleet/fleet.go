@@ -32,7 +32,7 @@ type Member struct {
 	Shards  map[string]leases.Lease // the rows of the stream's shards, as they are known
 	Foreign map[string]leases.Lease // unfinished rows of another program that name no stream
 	Plan    leases.Plan             // the last one
-	Behind  bool                    // another worker's shard is, as far as the rows say
+	Behind  bool                    // a shard that this worker does not read may be behind, or has no row yet
 
 	cfg      Config
 	rows     map[string]leases.Lease // all rows of the stream, by their keys
@@ -116,7 +116,7 @@ func (m *Member) See(table []leases.Lease) {
 }
 
 // recordFormerRuns remembers which processes had this worker's name before it began.
-// What they have is its own to take; that of any other shows that two share the name.
+// It may take their leases. A later process of this name is a namesake.
 func (m *Member) recordFormerRuns(rows []leases.Lease) {
 	m.former = map[string]bool{}
 	for _, row := range rows {

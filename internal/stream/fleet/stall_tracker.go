@@ -59,8 +59,9 @@ func (m *Member) NoteAnswer(at time.Time) {
 	}
 }
 
-// limit takes from a plan what this worker should leave alone. While no shard
-// has answered it, it tries one, after the pause; which may be one of another worker.
+// limit removes from a plan what this worker should leave alone: shards that it gave back during the last PauseTerms terms.
+// From then until a shard answers, it takes nothing while it reads shards or the pause lasts, and then one shard. If it has
+// none to take, it may still seek another worker's.
 func (t *stallTracker) limit(plan *leases.Plan, in leases.Input) {
 	maps.DeleteFunc(t.shards, func(id string, _ pausedShard) bool {
 		l, ok := in.Leases[id]

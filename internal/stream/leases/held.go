@@ -54,8 +54,7 @@ func Hold(store Store, row Lease, term time.Duration, claimed time.Time) *Held {
 
 func (h *Held) window() time.Duration { return h.term - h.term/marginPart }
 
-// Arm says what is to end when the lease is lost, at once if it is so already, and
-// what renewals are to say.
+// Arm sets what runs when the lease is lost (at once if it is lost already), and what each write adds to the row.
 func (h *Held) Arm(onLost func(), describe func(*Lease)) {
 	h.mu.Lock()
 	h.onLost, h.describe = onLost, describe

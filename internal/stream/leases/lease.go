@@ -35,7 +35,7 @@ type Lease struct {
 	Whole bool
 	// Start is the sequence number of the shard's first record; "" if unknown.
 	Start string
-	// Orphan says that the stream had dropped the parent when it was first listed: no row of it is waited for.
+	// Orphan says that the stream had dropped the parent when this shard was first listed, so no worker waits for the parent.
 	Orphan bool
 	// EmptyPolls is how often in a row the owner found nothing in the open shard, as of its last write.
 	EmptyPolls int64

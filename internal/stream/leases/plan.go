@@ -23,8 +23,7 @@ type Input struct {
 	TakeMax int
 }
 
-// Expired reports whether the owner has written nothing for a term, which is the
-// owner's own: it stops by that. Only this worker's clock counts.
+// Expired reports whether the owner has not written for its own term, by this worker's clock. An owner stops by then.
 func (in Input) Expired(l Lease) bool {
 	return l.Owner != "" && in.Now.Sub(in.Changed[l.Shard]) >= in.TermOf(l)
 }

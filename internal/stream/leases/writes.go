@@ -51,9 +51,9 @@ func (t *Table) Evict(ctx context.Context, lease Lease) (Lease, error) {
 	return t.update(ctx, "evicting", lease, never, evictWrites, Lease.evicted)
 }
 
-// EvictOwners takes each shard of a stream that is not finished from its owner, once, whatever this has written meanwhile, and returns
-// the rows of all shards of the stream as it left them. An owner cannot save a checkpoint any more before it has claimed the shard
-// anew, nor can a worker that has read the row before claim it.
+// EvictOwners clears the owner of each unfinished shard row of a stream, once, even if the owner keeps writing, and returns all
+// its shard rows as it left them. An owner cannot save a checkpoint before it has claimed the shard anew. A worker that read
+// the row before cannot claim it.
 func EvictOwners(ctx context.Context, store Store, streamARN string) ([]Lease, error) {
 	rows, err := store.Load(ctx)
 	if err != nil {

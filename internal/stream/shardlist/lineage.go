@@ -39,8 +39,8 @@ func PlanLineage(streamARN string, listed []streamapi.Shard, rows map[string]lea
 		if !known || lease.Unadopted {
 			lease = rowOf(streamARN, s)
 			lease.Orphan = s.Parent != "" && alone
-			// The parent of an unknown parent's child was read: a generation between came and went unread. No row
-			// is made of the child, so that this stays to be seen after a restart too.
+			// All shards of the first list have, or had, rows. So the parent of this shard appeared and was dropped
+			// between two lists: its records are lost. The child gets no row, so that a restart finds the loss, too.
 			if followed && lease.Orphan && !begun {
 				plan.Missing = append(plan.Missing, leases.Lease{Shard: s.Parent, Stream: streamARN, Checkpoint: leases.TrimHorizon})
 				continue
@@ -100,8 +100,8 @@ func rowOf(streamARN string, s streamapi.Shard) leases.Lease {
 	return leases.Lease{Shard: s.ID, Stream: streamARN, Parent: s.Parent, Start: s.Start, Checkpoint: leases.TrimHorizon}
 }
 
-// outlived returns the rows of finished shards that the stream has dropped and whose children are finished too: these
-// show that the stream was followed.
+// outlived returns the rows of finished shards that are no longer listed, that have a child row, and whose children are
+// all finished. The children's rows still show that the stream was followed.
 func outlived(byID map[string]streamapi.Shard, rows map[string]leases.Lease) []leases.Lease {
 	held, hasChild := map[string]bool{}, map[string]bool{}
 	for _, l := range rows {

@@ -54,8 +54,8 @@ func newAhead(cfg *Config, shard streamapi.Shard) *ahead {
 	return &ahead{cfg: cfg, shard: shard, arrived: make(chan struct{}, 1), cancel: func() {}}
 }
 
-// start fetches, as soon as there is room, unless a page is there or on its
-// way. The caller has nothing in hand, so it is done up to from.
+// start begins to fetch once there is room, unless a fetch runs or a page waits. The caller holds no records; from is where
+// the shard is opened if it must be.
 func (a *ahead) start(ctx context.Context, from streamapi.Place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Backoff double from 100 ms; chance makes each up to half shorter or longer, and
+// A Backoff doubles from 100 ms; chance makes each up to half shorter or longer, and
 // none is longer than 20 s. It follows from a name, so that a proof can repeat it.
 type Backoff struct {
 	*backoff.ExponentialBackOff

@@ -13,10 +13,11 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
-// Dropped returns the sequence number up to which the stream has dropped records of a shard behind another number, or behind its
-// beginning if that is ""; "" if it holds all of them. If the shard is at its end and holds nothing any more, or is gone, that is the
-// highest number there can be. If it is open and holds nothing, the stream does not tell: then it is the number that was given.
-// DynamoDB closes a shard long before its first record is dropped.
+// Dropped reports how far the stream has dropped a shard's records behind the sequence number after ("": behind its beginning):
+//   - "": it holds all of them
+//   - the number before the oldest record that it holds
+//   - Highest: the shard is gone, or at its end and empty
+//   - after itself: the shard is open and empty, so the stream does not tell; DynamoDB closes a shard long before that
 func Dropped(ctx context.Context, calls Streams, streamARN string, shard Shard, after string) (upTo string, err error) {
 	for {
 		upTo, err = dropped(ctx, calls, streamARN, shard, after)

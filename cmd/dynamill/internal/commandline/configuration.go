@@ -28,8 +28,8 @@ func VariableOf(flag string) string {
 	return configurationPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Configure gives the command's flags that the command line does not have the values of the environment, and otherwise those
-// of the configuration file. A variable that is empty counts as not set.
+// Configure sets each flag that the command line does not give: from its environment variable, otherwise from the
+// configuration file. An empty variable counts as not set.
 func Configure(cmd *cobra.Command, variable func(string) string) error {
 	path := ""
 	if flag := cmd.Flag(ConfigurationFlag); flag != nil {

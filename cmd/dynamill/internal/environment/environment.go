@@ -159,7 +159,7 @@ func (env *Environment) Describe(ctx context.Context) (*types.TableDescription, 
 	return table, nil
 }
 
-// DescribeAnyStatus is describe for a table that need not be in use. The caller classifies the error.
+// DescribeAnyStatus is Describe for a table in any status. The caller classifies the error.
 func (env *Environment) DescribeAnyStatus(ctx context.Context) (*types.TableDescription, error) {
 	return following.Describe(ctx, env.Tables, env.Place())
 }

@@ -64,7 +64,7 @@ func (env *Environment) RefuseLostState(ctx context.Context, streamARN string) e
 // Leases is the lease table.
 func (env *Environment) Leases() *leases.Table { return leases.NewTable(env.Tables, env.LeaseTable) }
 
-// TableNames lists up to about so many tables. dynamill's own are left out, and what does not come in time.
+// TableNames returns table names, up to about most. It leaves out dynamill's own tables, and all pages after an error.
 func (env *Environment) TableNames(ctx context.Context, most int) (names []string) {
 	pages := dynamodb.NewListTablesPaginator(env.Tables, &dynamodb.ListTablesInput{})
 	for pages.HasMorePages() && len(names) < most {
@@ -86,7 +86,7 @@ type Counts struct {
 	StateItems, StateBytes int64
 }
 
-// CountsOf asks for the counts of both tables. With an error it has those that it was told.
+// CountsOf describes both tables. Beside an error it returns the counts that it has read.
 func CountsOf(ctx context.Context, env *Environment) (c Counts, err error) {
 	table, err := env.Describe(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func scanUnits(bytes int64, eventually bool) int64 {
 	return int64(units)
 }
 
-// itemUnits is what it takes to read so many items of a table and as many ledger entries, one by one.
+// itemUnits returns the read units for reading items one by one, each with its ledger entry.
 func (c Counts) itemUnits(items int64) int64 {
 	if items == 0 || c.Items == 0 {
 		return 2 * items
@@ -127,7 +127,8 @@ func (c Counts) itemUnits(items int64) int64 {
 // Estimate is what a replay takes to read, in units.
 type Estimate struct{ Scan, Look, Sweep int64 }
 
-// Estimate reckons with so many passes over so many items, which a scan finds or not, and so many over the state table.
+// Estimate returns the read units of passes over items (scanned: a scan finds them) and of sweeps over the state table.
+// eventually halves the scans.
 func (c Counts) Estimate(passes, sweeps, items int64, scanned, eventually bool) (e Estimate) {
 	if scanned {
 		e.Scan = passes * scanUnits(c.Bytes, eventually)

@@ -54,7 +54,7 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 		out, data, err = next.HandleInitialize(ctx, in)
 		switch {
 		case refusal != nil && ctx.Err() != nil && err != nil:
-			return out, data, &impatientError{refusal, context.Cause(ctx)} // not only that the time is up, but why it was not enough
+			return out, data, &renewalTimeoutError{refusal, context.Cause(ctx)} // not only that the time is up, but why it was not enough
 		case !r.on.Load():
 			return out, data, err
 		case err == nil && r.expired.CompareAndSwap(true, false):
@@ -68,22 +68,22 @@ func (r *renewal) call(ctx context.Context, in middleware.InitializeInput, next 
 		}
 		r.credentials.forget()
 		if up := pace.Sleep(ctx, wait.NextBackOff()); up != nil {
-			return out, data, &impatientError{err, up}
+			return out, data, &renewalTimeoutError{err, up}
 		}
 	}
 }
 
-// impatientError says that a caller did not wait until the credentials were renewed. It is the refusal, and that the time
-// was up: a caller that sets a limit to each call tries again.
-type impatientError struct {
+// renewalTimeoutError says that a call's context ended before new credentials came. It unwraps to the refusal and to the
+// context's cause, so a caller that bounds each call retries.
+type renewalTimeoutError struct {
 	error
 	up error
 }
 
-func (e *impatientError) Unwrap() []error { return []error{e.error, e.up} }
+func (e *renewalTimeoutError) Unwrap() []error { return []error{e.error, e.up} }
 
-// hasExpired reports whether AWS refused credentials that were good before, or nothing is found where they were: the
-// program that writes new ones may be half way.
+// hasExpired reports whether AWS refused credentials as expired, or none are found now: another program may be writing
+// new ones.
 func hasExpired(err error) bool {
 	return errors.As(err, new(*missingError)) || refusedAs(err, awserror.ExpiredCodes)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
-// Up to so many items and bytes, `plan` reads a whole table to count orphans.
+// plan counts orphans only in a table of at most this many items and bytes: it reads all items.
 const (
 	orphanItemsMax = 1_000_000
 	orphanBytesMax = 1 << 30
 )
 
-// orphanSegments is in how many segments it does.
+// orphanSegments is the number of parallel segments of that scan.
 const orphanSegments = 4
 
-// addOrphans says how many items rules would have deleted that are new or changed: their parents are gone already. It stays at that.
+// addOrphans adds, for each new or changed delete rule, how many items already have no parent. It deletes nothing.
 func (p *Plan) addOrphans(ctx context.Context, w *session.Session, found *projections.Comparison) error {
 	var asked []*rules.Rule
 	var names []string

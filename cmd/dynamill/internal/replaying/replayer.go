@@ -204,7 +204,8 @@ const (
 	parallelMax = 64 // the engine itself works on several items of a page at a time
 )
 
-// Check refuses what makes no sense together. What a file says to several commands one of them may have no use for.
+// Check refuses flags that are invalid or contradict each other. Some checks apply to typed flags only: a configuration
+// file serves several commands.
 func (o *Options) Check(s *settings.Settings, typed map[string]bool) error {
 	if o.From == FromKeys+settings.StandardInput {
 		if err := s.ClaimStdin("--from " + o.From); err != nil {

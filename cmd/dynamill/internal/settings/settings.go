@@ -98,7 +98,7 @@ func (s *Settings) LeaseTableName(table string) string {
 	return s.StateTableName(table) + following.LeaseSuffix
 }
 
-// CheckRates refuses what no --budget and no --read-rate can be.
+// CheckRates refuses a negative --budget, and a --read-rate that is negative or not a number.
 func CheckRates(budget int, readMax float64) error {
 	switch {
 	case budget < 0:
@@ -114,7 +114,7 @@ const tableNameMax = 255
 
 var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
-// checkNames refuses what can name neither table nor state table, before AWS is asked.
+// checkNames refuses names of the table and the state table that are invalid or collide, before any request.
 func (s *Settings) checkNames(table string, set *rules.Set) error {
 	from := "--table"
 	switch table {

@@ -42,7 +42,7 @@ type Options struct {
 	memoryBytes  int
 }
 
-// Check refuses what makes no sense, and reads what is not read by then.
+// Check refuses flags that are invalid or contradict each other, parses --sample and --memory, and draws the sample's seed.
 func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	if o.share, err = shareOf(o.Sample); err != nil {
 		return ending.Invalid("--sample %q: %w", o.Sample, err)

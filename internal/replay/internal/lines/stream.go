@@ -33,7 +33,8 @@ type Reader struct {
 // NewReader returns a Reader of all that in has.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
 
-// Next returns the next line with its end, which the last one may lack, until the next call; io.EOF behind the last line.
+// Next returns the next line with its line break, which the last line may lack; io.EOF after the last line. The line is
+// valid until the next call.
 func (r *Reader) Next() ([]byte, error) {
 	r.long = r.long[:0]
 	for {

@@ -31,7 +31,7 @@ func (f *Findings) Add(at Place, code, hint, message string, args ...any) {
 	f.AddExample(at, code, hint, "", message, args...)
 }
 
-// AddExample is add for a hint that speaks of the example below it.
+// AddExample is Add for a hint that speaks of the example below it.
 func (f *Findings) AddExample(at Place, code, hint, example, message string, args ...any) {
 	if len(f.list) == problemsMax {
 		f.more++
@@ -42,7 +42,7 @@ func (f *Findings) AddExample(at Place, code, hint, example, message string, arg
 	f.list = append(f.list, p)
 }
 
-// Warn is add for a finding that does not keep the file from being used.
+// Warn is Add for a finding that does not keep the file from being used.
 func (f *Findings) Warn(at Place, code, hint, message string, args ...any) {
 	if len(f.warnings) == problemsMax {
 		f.moreWarnings++

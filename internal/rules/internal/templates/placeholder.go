@@ -69,7 +69,7 @@ func variableName(name string) string {
 	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.TrimRight(name, ".-"))
 }
 
-// corrected is the template with its placeholders written as variables.
+// Corrected returns the template with its placeholders written as variables.
 func Corrected(text string, found []Placeholder) string {
 	var b strings.Builder
 	at := 0

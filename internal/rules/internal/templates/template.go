@@ -274,9 +274,9 @@ func (t *Template) Match(text string, vars *[VariablesMax]string) bool {
 	return text == ""
 }
 
-// valueEnd says where the value of the variable at part i ends in text, which begins with it: where what stands before the next
-// variable of any length fits first, or so far before the end as what is left of the template is long. A value has at
-// least one byte; less than 1 means there is none.
+// valueEnd returns where, in text, the value of the variable at part i ends; text begins with that value. A padded number ends
+// after its width. Any other value ends at the first place where all parts before the next variable of any length fit. If no
+// such variable follows, the remaining parts take the end of text. Less than 1 means that there is no value.
 func (t *Template) valueEnd(i int, text string) int {
 	if width := t.parts[i].format.Width; width > 0 {
 		return min(width, len(text))
