@@ -92,9 +92,9 @@ func (a *app) addFlagCompletions(root *cobra.Command) {
 func (a *app) flagCompletion(flag *pflag.Flag) completion {
 	switch flag.Name {
 	case "table":
-		return a.offering(a.tableNames)
+		return a.offerFound(a.tableNames)
 	case "rule":
-		return a.offering(a.ruleNames)
+		return a.offerFound(a.ruleNames)
 	case "log-level":
 		return offer(choice, "debug", "info", "warn", "error")
 	case "color":
@@ -120,8 +120,8 @@ func (a *app) flagCompletion(flag *pflag.Flag) completion {
 	return cobra.NoFileCompletions
 }
 
-// offering completes with names that are found in time, with the flags as a start of the command would have them.
-func (a *app) offering(find func(ctx context.Context, cmd *cobra.Command, args []string) []string) completion {
+// offerFound completes with names that find returns in time. It sets the flags as a run of the command would.
+func (a *app) offerFound(find func(ctx context.Context, cmd *cobra.Command, args []string) []string) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if commandline.Configure(cmd, os.Getenv) != nil || a.checkOptions() != nil {
 			return nil, choice

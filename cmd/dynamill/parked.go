@@ -15,7 +15,7 @@ func (a *app) parkedCommand() *cobra.Command {
 	show := newCommand("parked show", commandline.Arguments(1, 1), func(cmd *cobra.Command, args []string) error {
 		return parked.Show(cmd.Context(), &a.out, &a.settings, cmd.Flags().Changed("rules"), args[0])
 	})
-	show.ValidArgsFunction = a.offering(a.parkedIDs)
+	show.ValidArgsFunction = a.offerFound(a.parkedIDs)
 	return newGroup("parked", list, show, a.parkedChangeCommand(parked.Retry), a.parkedChangeCommand(parked.Discard))
 }
 
@@ -30,7 +30,7 @@ func (a *app) parkedChangeCommand(what parked.Action) *cobra.Command {
 		}
 		return nil
 	}
-	command.ValidArgsFunction = a.offering(a.parkedIDs)
+	command.ValidArgsFunction = a.offerFound(a.parkedIDs)
 	command.Flags().BoolVar(&all, "all", false, what.Verb+" everything that is parked")
 	return command
 }

@@ -17,7 +17,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&o.Repair, "repair", false, "mend what is found, beside live traffic")
-	flags.BoolVar(&o.Orphans, "delete-orphans", false,
+	flags.BoolVar(&o.DeleteOrphans, "delete-orphans", false,
 		"delete the items that are listed as orphans: their parents are gone, and nothing tells when; it cannot be taken back")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "with --delete-orphans: only say how many items it would delete")
 	flags.StringArrayVar(&o.Rules, "rule", nil, "judge this rule only, by its `name`; may be given more than once (default: all)")

@@ -112,9 +112,9 @@ func ReasonCode(r ddb.CancellationReason) string {
 	return cmp.Or(aws.ToString(r.Code), "None")
 }
 
-// Load reports whether an error says that other writers were at the same items, and
-// whether it says that more was asked for than the capacity.
-func Load(err error) (conflict, throttled bool) {
+// ConflictOrThrottle reports whether an error, or a reason of a canceled transaction, says that another writer changed the same
+// items, and whether one says that the capacity was exceeded.
+func ConflictOrThrottle(err error) (conflict, throttled bool) {
 	var codes []string
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		codes = append(codes, api.ErrorCode())

@@ -76,10 +76,10 @@ func TestClassify(t *testing.T) {
 }
 
 func TestLoadReadsEveryReason(t *testing.T) {
-	if conflict, throttled := awscall.Load(canceled("TransactionConflict", "ThrottlingError")); !conflict || !throttled {
+	if conflict, throttled := awscall.ConflictOrThrottle(canceled("TransactionConflict", "ThrottlingError")); !conflict || !throttled {
 		t.Errorf("conflict %v, throttled %v", conflict, throttled)
 	}
-	if conflict, throttled := awscall.Load(coded("InternalServerError")); conflict || throttled {
+	if conflict, throttled := awscall.ConflictOrThrottle(coded("InternalServerError")); conflict || throttled {
 		t.Errorf("conflict %v, throttled %v", conflict, throttled)
 	}
 }

@@ -197,9 +197,9 @@ func (f Facts) judgeFunctionBeside(h *Health) bool {
 	if f.Functions.Unknown != "" {
 		return f.judgeUnknownFunctionBeside(h)
 	}
-	lacksFailures := slices.ContainsFunc(f.Functions.List, Function.enabled) &&
+	noneReportsItemFailures := slices.ContainsFunc(f.Functions.List, Function.enabled) &&
 		!slices.ContainsFunc(f.Functions.List, Function.reportsItemFailures)
-	if lacksFailures || slices.ContainsFunc(f.Functions.List, Function.fails) {
+	if noneReportsItemFailures || slices.ContainsFunc(f.Functions.List, Function.fails) {
 		return f.judgeFunctions(h)
 	}
 	if !slices.ContainsFunc(f.Functions.List, Function.enabled) {

@@ -30,7 +30,7 @@ func Filters(set, former *rules.Set) []string {
 		if !concerned(e) {
 			continue
 		}
-		partition, sort := e.KeyTexts()
+		partition, sort := e.FixedKeyTexts()
 		shapes = append(shapes, keyFilter{alternatives(partition), alternatives(sort)})
 	}
 	shapes = fewer(shapes, filtersMax)

@@ -40,20 +40,20 @@ func (a assignment) place() progress.Place {
 // workOff takes a piece and works it off, page by page, until it is done, lost to another process, or stopped: by the
 // context, or at the given time unless that is zero. The next worker repeats a page that was not finished.
 func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (progress.Piece, error) {
-	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	rowCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	held, row, err := d.store.Claim(working, a.step.run(), a.place(), a.seen, d.owner)
+	held, row, err := d.store.Claim(rowCtx, a.step.run(), a.place(), a.seen, d.owner)
 	if err != nil {
 		return row, err
 	}
 	var renewals sync.WaitGroup
-	renewing, stopRenewing := context.WithCancel(working)
+	renewing, stopRenewing := context.WithCancel(rowCtx)
 	renewals.Go(func() { held.Renew(renewing, d.Term, func(err error) { cancel(err) }) })
-	reading, stopReading := pace.Graceful(ctx, working, 0)
+	readCtx, stopReading := pace.Graceful(ctx, rowCtx, 0)
 	defer stopReading()
-	slices, stopSlices := pace.Graceful(ctx, working, stopGrace)
-	defer stopSlices()
-	w := pageWork{driver: d, assignment: a, held: held, until: until, given: ctx, working: working, reading: reading, slices: slices}
+	engineCtx, stopEngine := pace.Graceful(ctx, rowCtx, stopGrace)
+	defer stopEngine()
+	w := pageWork{driver: d, assignment: a, held: held, until: until, callerCtx: ctx, rowCtx: rowCtx, readCtx: readCtx, engineCtx: engineCtx}
 	for last := false; err == nil && !last; {
 		w.piece.PageMax = w.pageMax()
 		if w.over() {
@@ -66,11 +66,11 @@ func (d *driver) workOff(ctx context.Context, a assignment, until time.Time) (pr
 	}
 	stopRenewing()
 	renewals.Wait()
-	if lost := context.Cause(working); lost != nil {
+	if lost := context.Cause(rowCtx); lost != nil {
 		err = lost
 	}
 	if err != nil && !errors.Is(err, progress.ErrLost) {
-		if free := held.Release(working); !errors.Is(free, progress.ErrLost) {
+		if free := held.Release(rowCtx); !errors.Is(free, progress.ErrLost) {
 			err = errors.Join(err, free)
 		}
 	}
@@ -84,13 +84,13 @@ type pageWork struct {
 	held  *progress.Held
 	until time.Time
 	took  time.Duration // by the page before
-	// given is the caller's; reading ends with it, slices some seconds later, and working if the piece is lost.
-	given, reading, slices, working context.Context
+	// callerCtx is the caller's. readCtx ends with it, engineCtx stopGrace later, rowCtx once the piece is lost.
+	callerCtx, readCtx, engineCtx, rowCtx context.Context
 }
 
 // over reports whether it is time to stop.
 func (w pageWork) over() bool {
-	return w.given.Err() != nil || !w.until.IsZero() && !time.Now().Before(w.until)
+	return w.callerCtx.Err() != nil || !w.until.IsZero() && !time.Now().Before(w.until)
 }
 
 // pageMax is how many items the next page may have if the time is bounded: one at first, then up to twice as many, as
@@ -109,13 +109,13 @@ func (w pageWork) pageMax() int {
 
 // page works off the next page of the piece and saves the place behind it.
 func (w pageWork) page() (last bool, err error) {
-	page, err := progress.Attempt(w.reading, func() (sources.Page, error) { return w.source.Read(w.reading, w.piece, w.held.Row().Cursor) })
+	page, err := progress.Attempt(w.readCtx, func() (sources.Page, error) { return w.source.Read(w.readCtx, w.piece, w.held.Row().Cursor) })
 	if err != nil {
-		if w.reading.Err() != nil {
+		if w.readCtx.Err() != nil {
 			return false, errGivenUp
 		}
 		if sources.IsDamage(err) { // a file that is mended, or put in its place, is another one also up to there
-			err = errors.Join(err, w.held.Forget(w.working))
+			err = errors.Join(err, w.held.Forget(w.rowCtx))
 		}
 		return false, err
 	}
@@ -125,8 +125,8 @@ func (w pageWork) page() (last bool, err error) {
 		if worked > 0 && w.over() {
 			return false, errGivenUp
 		}
-		if err := w.Engine.Work(w.slices, w.step.Pass, keys); err != nil {
-			if w.slices.Err() != nil {
+		if err := w.Engine.Work(w.engineCtx, w.step.Pass, keys); err != nil {
+			if w.engineCtx.Err() != nil {
 				return false, errGivenUp
 			}
 			return false, fmt.Errorf("%w of %s: %w", errEngine, w.piece.Name, err)
@@ -135,7 +135,7 @@ func (w pageWork) page() (last bool, err error) {
 		worked += n
 		w.report(func(p *Progress) { p.PassItems, p.Items = p.PassItems+n, p.Items+n })
 	}
-	if err := w.held.Save(w.working, page.Next, page.Items, page.Last); err != nil {
+	if err := w.held.Save(w.rowCtx, page.Next, page.Items, page.Last); err != nil {
 		return false, err
 	}
 	w.report(func(p *Progress) {

@@ -43,8 +43,8 @@ func (d *driver) workStep(ctx context.Context, step Step) error {
 	if err != nil {
 		return err
 	}
-	b := &board{
-		driver: d, step: step, source: source, pieces: fromAnywhere(pieces, d.owner), rows: map[string]progress.Piece{},
+	b := &pieceBoard{
+		driver: d, step: step, source: source, pieces: rotated(pieces, d.owner), rows: map[string]progress.Piece{},
 		busy: map[string]bool{}, failed: map[string]error{}, watch: progress.NewWatch(d.Term), ended: make(chan ending),
 	}
 	d.report(func(p *Progress) {
@@ -54,8 +54,9 @@ func (d *driver) workStep(ctx context.Context, step Step) error {
 	return b.run(ctx)
 }
 
-// fromAnywhere turns the list, so that processes that begin together do not all reach for the same piece.
-func fromAnywhere(pieces []sources.Piece, owner string) []sources.Piece {
+// rotated returns the list begun at a place that follows from the owner, so that processes that begin together do not all
+// reach for the same piece.
+func rotated(pieces []sources.Piece, owner string) []sources.Piece {
 	if len(pieces) == 0 {
 		return nil
 	}
@@ -65,8 +66,8 @@ func fromAnywhere(pieces []sources.Piece, owner string) []sources.Piece {
 	return append(slices.Clone(pieces[at:]), pieces[:at]...)
 }
 
-// board is what one process knows of a step's pieces. Its goroutine alone touches it; the workers send endings.
-type board struct {
+// pieceBoard is what one process knows of a step's pieces. Its goroutine alone touches it; the workers send endings.
+type pieceBoard struct {
 	*driver
 	step   Step
 	source sources.Source
@@ -87,10 +88,10 @@ type ending struct {
 }
 
 // run ends when every piece is done, by any process, or has failed here.
-func (b *board) run(ctx context.Context) error {
+func (b *pieceBoard) run(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	defer b.drain(stop)
+	defer b.stopWorkers(stop)
 	if err := b.refresh(ctx); err != nil {
 		return err
 	}
@@ -113,15 +114,15 @@ func (b *board) run(ctx context.Context) error {
 			}
 		}
 	}
-	b.drain(stop)
+	b.stopWorkers(stop)
 	if b.fatal != nil {
 		return b.fatal
 	}
 	return context.Cause(ctx)
 }
 
-// drain has the work in hand stopped between two pages, and waits for it.
-func (b *board) drain(stop func()) {
+// stopWorkers tells the workers to stop after the keys in hand, and waits for them.
+func (b *pieceBoard) stopWorkers(stop func()) {
 	stop()
 	for len(b.busy) > 0 {
 		b.note(<-b.ended)
@@ -129,7 +130,7 @@ func (b *board) drain(stop func()) {
 }
 
 // fill starts work on free pieces.
-func (b *board) fill(ctx context.Context) {
+func (b *pieceBoard) fill(ctx context.Context) {
 	now := time.Now()
 	for _, p := range b.pieces {
 		if len(b.busy) >= b.Parallel {
@@ -147,7 +148,7 @@ func (b *board) fill(ctx context.Context) {
 	}
 }
 
-func (b *board) note(e ending) {
+func (b *pieceBoard) note(e ending) {
 	delete(b.busy, e.name)
 	b.rows[e.name] = e.row
 	switch {
@@ -162,7 +163,7 @@ func (b *board) note(e ending) {
 }
 
 // refresh reads how far others are.
-func (b *board) refresh(ctx context.Context) error {
+func (b *pieceBoard) refresh(ctx context.Context) error {
 	rows, err := b.store.Pieces(ctx, b.step.run(), b.step.Number, namesOf(b.pieces))
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func (b *board) refresh(ctx context.Context) error {
 }
 
 // reportPieces reports how many pieces are done, and how many items of the pass.
-func (b *board) reportPieces() {
+func (b *pieceBoard) reportPieces() {
 	done, items := 0, int64(0)
 	for _, row := range b.rows {
 		items += row.Items
@@ -194,12 +195,12 @@ func (b *board) reportPieces() {
 }
 
 // finished reports whether nothing is left that could still be done.
-func (b *board) finished() bool {
+func (b *pieceBoard) finished() bool {
 	return !slices.ContainsFunc(b.pieces, func(p sources.Piece) bool { return !b.rows[p.Name].Done && b.failed[p.Name] == nil })
 }
 
 // failures names the pieces that have failed here and that no other worker has done.
-func (b *board) failures(ctx context.Context) error {
+func (b *pieceBoard) failures(ctx context.Context) error {
 	if len(b.failed) == 0 {
 		return nil
 	}

@@ -65,7 +65,7 @@ func compile(filename string, from *check.File) *Set {
 		r.Form = r.Kind.Compile(r, cr.Decl)
 		r.Fingerprint = s.fingerprint(r)
 		s.Rules = append(s.Rules, r)
-		hang(r)
+		attachToEntities(r)
 	}
 	return s
 }
@@ -121,7 +121,8 @@ func collects(r *Rule) bool {
 	return !slices.ContainsFunc(r.join.Fill, isNot) && !slices.ContainsFunc(r.Target.shape.Partition.Slots(), lacks)
 }
 
-func hang(r *Rule) {
+// attachToEntities enters a rule in the lists of the entities that it reads and writes.
+func attachToEntities(r *Rule) {
 	r.Pointed().Located = r.Pointed().Located || r.ByUnique
 	if r.HasParent() {
 		r.Source.Parents = append(r.Source.Parents, r)

@@ -41,18 +41,18 @@ func (e *Entity) HasKeysLike(other *Entity) bool {
 	return partition == otherPartition && sort == otherSort
 }
 
-// KeyText is the entity's key templates, as the file has them, with " / " between.
-func (e *Entity) KeyText() string { return e.shape.Text() }
+// TemplateText is the entity's key templates, as the file has them, with " / " between.
+func (e *Entity) TemplateText() string { return e.shape.Text() }
 
 // Templates are the entity's key templates, as the file has them; sort is "" for a table without a sort key.
 func (e *Entity) Templates() (partition, sort string) {
 	return e.shape.Partition.Text, e.shape.Sort.Text
 }
 
-// KeyTexts says what is fixed about the keys of the entity's items: enough to tell most records that concern no rule by
+// FixedKeyTexts says what is fixed about the keys of the entity's items: enough to tell most records that concern no rule by
 // their keys alone, and never to miss one. sort is nothing for a table without a sort key. A text that is fixed in no
 // way, such as "${x}", may also be a number.
-func (e *Entity) KeyTexts() (partition, sort KeyText) {
+func (e *Entity) FixedKeyTexts() (partition, sort KeyText) {
 	if e.shape.HasSort {
 		sort = e.shape.Sort.Fixed()
 	}

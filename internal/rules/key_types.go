@@ -44,12 +44,12 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	if len(found.List) > 0 {
 		return &found
 	}
-	heed := func() {
+	dropUnlike := func() {
 		for _, r := range s.Rules {
-			r.heedNumbers()
+			r.dropUnlikeNumbers()
 		}
 	}
-	if !s.keyTypes.Tell(partition, sort, heed) {
+	if !s.keyTypes.Tell(partition, sort, dropUnlike) {
 		say("table.key_types", "load the rule file once more for this table",
 			"the rules are in use for a table whose keys have other types")
 		return &found
@@ -57,9 +57,9 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	return nil
 }
 
-// heedNumbers takes back what holds only while both sides of a join write a variable alike: a number key drops
-// the zeros that a string key keeps.
-func (r *Rule) heedNumbers() {
+// dropUnlikeNumbers clears Injective and Collection where one side of a join holds a variable as a number key and the other as
+// text: a number key drops leading zeros.
+func (r *Rule) dropUnlikeNumbers() {
 	theirs, ours := r.sides()
 	theirNumbers, ourNumbers := slices.Collect(theirs.shape.Numbers), slices.Collect(ours.shape.Numbers)
 	for slot, from := range r.join.Fill {

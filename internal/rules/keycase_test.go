@@ -143,7 +143,7 @@ rules:
 			t.Errorf("%v is taken for a %s", key, m.Entity.Name)
 		}
 	}
-	if partition, sort := user.Entity.KeyTexts(); partition.Prefix != "user#" || sort.Prefix != "é#profile" {
+	if partition, sort := user.Entity.FixedKeyTexts(); partition.Prefix != "user#" || sort.Prefix != "é#profile" {
 		t.Errorf("the fixed texts are %+v and %+v", partition, sort)
 	}
 	login := identify(t, s, "login#monday", "0007#NOON", nil)

@@ -54,8 +54,8 @@ func (s Seen) Attributes() []any {
 	return all
 }
 
-// KeyTexts are keys for people.
-func KeyTexts(keys []change.Key) []string {
+// KeyStrings are keys for people.
+func KeyStrings(keys []change.Key) []string {
 	texts := make([]string, len(keys))
 	for i, key := range keys {
 		texts[i] = key.String()
@@ -133,7 +133,7 @@ func (s Seen) unmatchedText() string {
 
 // KeyList is several keys in one text.
 func KeyList(keys []change.Key) string {
-	return printable.Text(strings.Join(KeyTexts(keys), ", "))
+	return printable.Text(strings.Join(KeyStrings(keys), ", "))
 }
 
 // MissingText names the items that do not exist and at which sources of one rule point.

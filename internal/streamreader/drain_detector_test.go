@@ -36,7 +36,7 @@ func newLooker(t *testing.T) *looker {
 	return l
 }
 
-func (l *looker) look() { l.f.see(l.rows, l.f.r.records.Load()) }
+func (l *looker) look() { l.f.takeOverRows(l.rows, l.f.r.records.Load()) }
 
 // poll has this worker poll its own shard so often without a record.
 func (l *looker) poll(times int) {
@@ -75,7 +75,7 @@ func TestDrainCountsPollsSinceTheLastBatch(t *testing.T) {
 		"somebody gave a shard up":     func(l *looker) { l.rows[1].Checkpoint, l.rows[1].Owner = "6", ""; l.look(); l.rows[1].Owner = "third" },
 		"a claim showed that first":    func(l *looker) { l.rows[1].Checkpoint = "6"; l.f.fleet.Note(l.rows[1]); l.look() },
 		"somebody was at work":         func(l *looker) { l.rows[1].EmptyPolls = 0; l.look() },
-		"it applied more than it knew": func(l *looker) { l.apply(); l.f.see(l.rows, 0); l.look() },
+		"it applied more than it knew": func(l *looker) { l.apply(); l.f.takeOverRows(l.rows, 0); l.look() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLooker(t)

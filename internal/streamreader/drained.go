@@ -28,7 +28,8 @@ func (f *follower) allIdle() bool {
 	return true
 }
 
-func (f *follower) over() (bool, error) {
+// checkFinished reports whether the follower has no more to read, and the error with which it then ends.
+func (f *follower) checkFinished() (bool, error) {
 	if f.drain && f.drained {
 		return true, f.skipped()
 	}

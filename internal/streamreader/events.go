@@ -44,21 +44,21 @@ func (f *follower) await(ctx, work context.Context) error {
 		default:
 		}
 	}
-	someEnded, err := f.takeEnded()
+	someEnded, err := f.dropAllEnded()
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	if someEnded {
 		f.listSoon()
-		f.apply(ctx, work) // children that are known need not wait for the list
+		f.balanceAndPublish(ctx, work) // children that are known need not wait for the list
 	}
 	if page == nil {
 		return nil
 	}
-	return f.page(ctx, work, *page)
+	return f.handlePage(ctx, work, *page)
 }
 
-func (f *follower) end(shard endedShard) {
+func (f *follower) queueEnded(shard endedShard) {
 	f.mu.Lock()
 	f.ended = append(f.ended, shard)
 	f.mu.Unlock()
@@ -72,8 +72,8 @@ func (f *follower) wake() {
 	}
 }
 
-// takeEnded puts back the leases of the shards that have ended, and reports whether there are any.
-func (f *follower) takeEnded() (bool, error) {
+// dropAllEnded puts back the leases of the shards that have ended, and reports whether there are any.
+func (f *follower) dropAllEnded() (bool, error) {
 	f.mu.Lock()
 	ended := f.ended
 	f.ended = nil
@@ -81,7 +81,7 @@ func (f *follower) takeEnded() (bool, error) {
 	slices.SortFunc(ended, func(a, b endedShard) int { return cmp.Compare(a.id, b.id) })
 	var errs []error
 	for _, shard := range ended {
-		errs = append(errs, f.take(shard))
+		errs = append(errs, f.dropEnded(shard))
 	}
 	return len(ended) > 0, errors.Join(errs...)
 }

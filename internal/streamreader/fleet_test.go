@@ -356,7 +356,7 @@ func TestAWorkerReleasesOnlyByRowsThatItHasJustRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f.see(rows, 0)
+				f.takeOverRows(rows, 0)
 			}
 			f.balance(t.Context(), t.Context())
 			if len(released) != test.want {

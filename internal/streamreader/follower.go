@@ -108,19 +108,19 @@ func (f *follower) run(ctx, work context.Context) error {
 		if err := f.share(ctx, work); err != nil && ctx.Err() == nil {
 			return err
 		}
-		f.list(ctx)
+		f.beginListing(ctx)
 		f.fleet.SendNews(ctx)
 		if err := f.await(ctx, work); err != nil {
 			return err
 		}
-		if over, err := f.over(); over {
+		if finished, err := f.checkFinished(); finished {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *follower) apply(ctx, work context.Context) {
+func (f *follower) balanceAndPublish(ctx, work context.Context) {
 	f.balance(ctx, work)
 	f.publish()
 }
@@ -137,12 +137,12 @@ func (f *follower) start(ctx, work context.Context, info streamapi.Shard, held *
 	f.wg.Go(func() {
 		defer s.Release()
 		err := s.Run(ctx, work)
-		f.end(endedShard{id: info.ID, held: held, err: err})
+		f.queueEnded(endedShard{id: info.ID, held: held, err: err})
 	})
 }
 
-// take puts back the lease of a shard whose goroutine has ended. It returns what ends the reading of all shards.
-func (f *follower) take(e endedShard) error {
+// dropEnded forgets a shard whose goroutine has ended, and its lease. It returns what ends the reading of all shards.
+func (f *follower) dropEnded(e endedShard) error {
 	s := f.running[e.id]
 	delete(f.running, e.id)
 	if cause := e.held.Cause(); errors.Is(cause, ErrNamesake) || errors.Is(cause, leases.ErrEvicted) {
@@ -190,7 +190,7 @@ func (f *follower) stopAll() error {
 	}()
 	var errs []error
 	var announced time.Time
-	f.wake() // await may have taken the wake-up of an ended shard and returned at the stop, before takeEnded
+	f.wake() // await may have taken the wake-up of an ended shard and returned at the stop, before dropAllEnded
 	for waiting := true; waiting; {
 		select {
 		case <-f.woken:
@@ -202,7 +202,7 @@ func (f *follower) stopAll() error {
 		case <-over:
 			waiting = false
 		}
-		someEnded, err := f.takeEnded()
+		someEnded, err := f.dropAllEnded()
 		errs = append(errs, err)
 		f.publish()
 		if someEnded && time.Since(announced) > announceEvery { // the others need not wait for the slowest shard

@@ -13,8 +13,8 @@ import (
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// list begins a list of the shards if it is time for one and this worker's turn.
-func (f *follower) list(ctx context.Context) {
+// beginListing begins a list of the shards if it is time for one and this worker's turn.
+func (f *follower) beginListing(ctx context.Context) {
 	idle := f.allIdle()
 	f.idleAtList = f.idleAtList && idle
 	if f.fleet.ScannedAt().IsZero() || f.lists != nil || time.Now().Before(f.nextList) && (!idle || f.idleAtList) {
@@ -43,18 +43,18 @@ func (f *follower) list(ctx context.Context) {
 	f.wg.Go(func() { f.lister.Send(ctx, only, pages) })
 }
 
-func (f *follower) page(ctx, work context.Context, p shardlist.Page) error {
+func (f *follower) handlePage(ctx, work context.Context, p shardlist.Page) error {
 	err := p.Err
 	if err == nil {
 		if f.listedAt = time.Now(); p.Found.Decoder.Label != "" { // a list of children that are all gone describes no stream
 			f.decoder = p.Found.Decoder
 		}
 		if err = f.takePage(ctx, p); err == nil {
-			f.apply(ctx, work)
+			f.balanceAndPublish(ctx, work)
 		}
 	}
 	if err == nil && p.Last && p.Complete {
-		err = f.complete(ctx)
+		err = f.concludeListing(ctx)
 	}
 	if err == nil && !p.Last {
 		return nil
@@ -116,8 +116,8 @@ func (f *follower) takePage(ctx context.Context, p shardlist.Page) error {
 	return f.createRows(ctx, shardlist.PlanPart(f.r.cfg.StreamARN, p.Page, f.fleet.Shards))
 }
 
-// complete draws the conclusions that only a whole list allows.
-func (f *follower) complete(ctx context.Context) error {
+// concludeListing draws the conclusions that only a whole list allows.
+func (f *follower) concludeListing(ctx context.Context) error {
 	if f.fleet.Lists() {
 		if err := f.fleet.Describe(ctx, f.decoder, leases.Latest); err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
-// see takes over the rows as they were just read, when so many records were done.
-func (f *follower) see(rows []leases.Lease, done int64) {
+// takeOverRows takes over the rows as they were just read, when so many records were done.
+func (f *follower) takeOverRows(rows []leases.Lease, done int64) {
 	if !f.fleet.Lists() {
 		clear(f.missing) // the lister judges them
 		if !f.drain {

@@ -34,7 +34,7 @@ func (f *follower) share(ctx, work context.Context) error {
 	switch {
 	case err == nil && due:
 		f.fleet.ScanSucceeded()
-		f.apply(ctx, work)
+		f.balanceAndPublish(ctx, work)
 	case err == nil && f.fleet.HeardAt().After(heard): // a worker without shards makes no other progress
 		f.publish()
 	case err == nil, ctx.Err() != nil:
@@ -57,7 +57,7 @@ func (f *follower) loadRows(ctx context.Context) error {
 		return fmt.Errorf("loading leases: %w", err)
 	}
 	f.allMade = allMade
-	f.see(rows, done)
+	f.takeOverRows(rows, done)
 	if first && f.initialListing {
 		f.r.cfg.Logger.Info("starting with the oldest records that the stream holds", "stream", f.r.cfg.StreamARN)
 	}
@@ -70,7 +70,7 @@ func (f *follower) balance(ctx, work context.Context) {
 	for id := range f.running {
 		busy[id] = true
 	}
-	plan, fresh := f.fleet.Divide(busy)
+	plan, firstPlan := f.fleet.Divide(busy)
 	if f.decoder.Label == "" || f.fleet.Over() != nil {
 		return // the lister has not written yet what the records look like; or this worker is to end
 	}
@@ -81,7 +81,7 @@ func (f *follower) balance(ctx, work context.Context) {
 		f.takeOver(ctx, work, plan.Take[i], got)
 	}
 	f.evict(ctx)
-	if !fresh {
+	if !firstPlan {
 		return // rows of a while ago say too little of how much each worker has
 	}
 	for _, l := range plan.Release {

@@ -70,14 +70,14 @@ func TestShardWithoutReaderIsNamed(t *testing.T) {
 			{Shard: "5-idle", Stream: arn, Owner: "alive", Counter: 1, Checkpoint: "5", Newest: created, EmptyPolls: 3},
 			{Shard: "6-child", Stream: arn, Checkpoint: TrimHorizon, Parent: "4-theirs"},
 		}
-		f.see(rows, 0)
+		f.takeOverRows(rows, 0)
 		time.Sleep(testTerm)
 		for i := range rows {
 			if rows[i].Owner == "alive" {
 				rows[i].Counter++
 			}
 		}
-		f.see(rows, 0)
+		f.takeOverRows(rows, 0)
 		f.fleet.Divide(nil)
 		f.publish()
 		lag := time.Minute + testTerm

@@ -35,7 +35,7 @@ func TestVerdictOfAReading(t *testing.T) {
 			Suspect: drift.Suspect{Kind: drift.Sum}, Waiting: "fast",
 		}, again},
 	} {
-		o := &suspense{last: c.last, at: now.Add(-c.ago)}
+		o := &openSuspect{last: c.last, at: now.Add(-c.ago)}
 		if got := o.decide(c.reading, now, settle); got != c.want {
 			t.Errorf("%s: verdict %d, want %d", name, got, c.want)
 		}
@@ -45,7 +45,7 @@ func TestVerdictOfAReading(t *testing.T) {
 func TestASuspectThatMovesBeginsAnew(t *testing.T) {
 	wrong := []drift.Finding{{What: drift.Wrong}}
 	at := time.Now()
-	o := &suspense{}
+	o := &openSuspect{}
 	for i, c := range []struct {
 		state string
 		after time.Duration

@@ -37,7 +37,7 @@ func (v *run) gather(ctx context.Context) (_ *spool[drift.Suspect], err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.suspect(ctx, sorter, suspects); err != nil {
+	if err := v.collectSuspects(ctx, sorter, suspects); err != nil {
 		return nil, errors.Join(err, suspects.close())
 	}
 	v.summary.TempBytes = sorter.Written()
@@ -46,7 +46,7 @@ func (v *run) gather(ctx context.Context) (_ *spool[drift.Suspect], err error) {
 
 func (v *run) scan(ctx context.Context, sorter *extsort.Sorter) error {
 	var items, rows atomic.Int64
-	var mu sync.Mutex // of telling
+	var mu sync.Mutex // guards progress
 	pass := func(table Table, count *atomic.Int64, facts func(change.Item, func(drift.Fact))) func() error {
 		return func() error {
 			return table.Each(ctx, func(item change.Item) error {
@@ -103,8 +103,8 @@ func (v *run) combine(key, a, b []byte) ([]byte, bool) {
 	return []byte(sum), ok
 }
 
-// suspect judges what was sorted.
-func (v *run) suspect(ctx context.Context, sorter *extsort.Sorter, suspects *spool[drift.Suspect]) error {
+// collectSuspects judges what was sorted.
+func (v *run) collectSuspects(ctx context.Context, sorter *extsort.Sorter, suspects *spool[drift.Suspect]) error {
 	var failed error
 	add, end := v.Auditor.Judge(func(s drift.Suspect) {
 		if failed == nil {

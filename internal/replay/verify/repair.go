@@ -29,14 +29,15 @@ type repair struct {
 	mended  []drift.Reading   // as they were proven, in the order in which they are reported
 	sumsDue []drift.Reading   // the sums among what was proven
 	failed  map[string]string // why, by suspect
-	silent  map[string]bool   // sums that only mending entries has moved
+	// unreported are sums that are judged only because mending entries changed them; reported only if not repaired.
+	unreported map[string]bool
 }
 
 // stages is the order of mending: what depends on what another stage mends comes later.
 var stages = []drift.Stage{drift.StageEntries, drift.StageSets, drift.StageItems, drift.StageRest}
 
-// singles mends all but sums.
-func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
+// mendSingles mends all but sums.
+func (f *repair) mendSingles(ctx context.Context, proven []drift.Reading) error {
 	if f.Mender == nil || len(proven) == 0 {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (f *repair) singles(ctx context.Context, proven []drift.Reading) error {
 
 func (f *repair) mendAll(ctx context.Context, readings []drift.Reading) error {
 	for _, stage := range stages {
-		some, _ := split(readings, func(r drift.Reading) bool { return r.Fix.Stage == stage })
+		some, _ := partition(readings, func(r drift.Reading) bool { return r.Fix.Stage == stage })
 		if stage == drift.StageSets && len(some) > 0 { // entries were mended since these were read
 			again, err := f.Auditor.Read(ctx, suspectsOf(some))
 			if err != nil {
@@ -152,21 +153,21 @@ func (f *repair) alsoTouched(touched, sums []drift.Suspect) []drift.Suspect {
 	for _, s := range sums {
 		known[s.ID()] = true
 	}
-	more, _ := split(touched, func(s drift.Suspect) bool { return !known[s.ID()] })
+	more, _ := partition(touched, func(s drift.Suspect) bool { return !known[s.ID()] })
 	for _, s := range more {
-		f.silent[s.ID()] = true
+		f.unreported[s.ID()] = true
 	}
 	return more
 }
 
-// sums mends aggregates and what displays them.
-func (f *repair) sums(ctx context.Context, proven []drift.Reading) error {
+// mendSumsAndDisplays mends aggregates and what displays them.
+func (f *repair) mendSumsAndDisplays(ctx context.Context, proven []drift.Reading) error {
 	if len(proven) == 0 {
 		return nil
 	}
 	f.showProgress(phaseOfRepairs)
 	var displays []drift.Reading
-	f.sumsDue, displays = split(proven, func(r drift.Reading) bool { return r.Suspect.Kind == drift.Sum })
+	f.sumsDue, displays = partition(proven, func(r drift.Reading) bool { return r.Suspect.Kind == drift.Sum })
 	if err := f.mendSums(ctx, f.sumsDue); err != nil {
 		return err
 	}
@@ -216,7 +217,7 @@ func (f *repair) finish(ctx context.Context) error {
 			status = Unrepaired
 		}
 		delete(f.run.sums, r.Suspect.GroupID()) // from here on the accumulators are right
-		if f.silent[r.Suspect.ID()] && why == "" {
+		if f.unreported[r.Suspect.ID()] && why == "" {
 			continue
 		}
 		if err := f.report(status, why, r); err != nil {
@@ -255,7 +256,7 @@ func (f *repair) finish(ctx context.Context) error {
 
 // readAgain reads what was mended.
 func (f *repair) readAgain(ctx context.Context, suspects []drift.Suspect) ([]drift.Reading, error) {
-	displays, single := split(suspects, func(s drift.Suspect) bool { return s.Kind == drift.Display })
+	displays, single := partition(suspects, func(s drift.Suspect) bool { return s.Kind == drift.Display })
 	readings, err := f.Auditor.Read(ctx, single)
 	if err != nil {
 		return nil, fmt.Errorf("looking at what was repaired: %w", err)

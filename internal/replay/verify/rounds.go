@@ -21,8 +21,8 @@ const (
 	proven                     // drift, whatever is still to come
 )
 
-// suspense is a suspect that is not decided yet.
-type suspense struct {
+// openSuspect is a suspect that is not decided yet.
+type openSuspect struct {
 	suspect drift.Suspect
 	last    *drift.Reading // as it has been since at; nil if it never stood still
 	at      time.Time
@@ -35,9 +35,9 @@ const WhyRecords = "the stream holds records of it that are not applied yet"
 
 // The other reasons why a suspect is not decided.
 const (
-	whyBrief = "it was not watched for as long as --settle"
-	whyMoved = "it kept changing"
-	whyBlind = "the stream holds records of it, and no checkpoints tell whether they are applied"
+	whyUnsettled     = "it was not watched for as long as --settle"
+	whyMoved         = "it kept changing"
+	whyNoCheckpoints = "the stream holds records of it, and no checkpoints tell whether they are applied"
 )
 
 // undecidedReasons says, for each reason why a suspect is undecided, what the suspect waits for (by default the
@@ -45,12 +45,12 @@ const (
 var undecidedReasons = map[string]struct{ awaits, remedy string }{
 	WhyRecords: {awaits: "records of the stream that may explain it must be applied",
 		remedy: "let the stream be applied and verify again, or give a longer --wait"},
-	whyBrief:      {awaits: mustStay, remedy: "give a --wait of at least twice --settle"},
-	whyMoved:      {awaits: mustStay, remedy: lessTraffic},
-	whyTooFast:    {remedy: lessTraffic},
-	whyEntryMoved: {remedy: lessTraffic},
-	whyEntries:    {remedy: "use --repair, and verify again"},
-	whyBlind:      {remedy: "say with --lag-max how far the function that follows the stream lags at most"},
+	whyUnsettled:     {awaits: mustStay, remedy: "give a --wait of at least twice --settle"},
+	whyMoved:         {awaits: mustStay, remedy: lessTraffic},
+	whyTooFast:       {remedy: lessTraffic},
+	whyEntryMoved:    {remedy: lessTraffic},
+	whyEntries:       {remedy: "use --repair, and verify again"},
+	whyNoCheckpoints: {remedy: "say with --lag-max how far the function that follows the stream lags at most"},
 }
 
 const (
@@ -66,8 +66,8 @@ func Remedy(why string) string {
 	return cmp.Or(undecidedReasons[why].remedy, "verify again later, or give a longer --wait")
 }
 
-// decide is what a reading at a moment makes of a suspect.
-func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
+// decide records a reading and returns the verdict on the suspect.
+func (o *openSuspect) decide(r drift.Reading, now time.Time, settle time.Duration) verdict {
 	if len(r.Findings) > 0 {
 		o.shown = &r.Findings[0]
 	}
@@ -80,7 +80,7 @@ func (o *suspense) decide(r drift.Reading, now time.Time, settle time.Duration) 
 	case len(r.Findings) == 0:
 		return cleared
 	case o.last == nil:
-		o.last, o.at, o.why = &r, now, whyBrief
+		o.last, o.at, o.why = &r, now, whyUnsettled
 		return again
 	case o.last.State != r.State:
 		o.last, o.at, o.why = &r, now, whyMoved
@@ -103,9 +103,9 @@ type reader = func(context.Context, []drift.Suspect) ([]drift.Reading, error)
 // rounds reads suspects until each is decided or the wait is over, and returns the drift.
 func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, read reader) ([]drift.Reading, error) {
 	var found []drift.Reading
-	left := make([]*suspense, len(suspects))
+	left := make([]*openSuspect, len(suspects))
 	for i, s := range suspects {
-		left[i] = &suspense{suspect: s, why: whyBrief}
+		left[i] = &openSuspect{suspect: s, why: whyUnsettled}
 	}
 	for len(left) > 0 {
 		proven, rest, err := v.round(ctx, left, read)
@@ -133,7 +133,7 @@ func (v *run) rounds(ctx context.Context, suspects []drift.Suspect, wait *wait, 
 }
 
 // round reads suspects once. It returns those that are drift, and those that must be read again.
-func (v *run) round(ctx context.Context, left []*suspense, read reader) (found []drift.Reading, rest []*suspense, err error) {
+func (v *run) round(ctx context.Context, left []*openSuspect, read reader) (found []drift.Reading, rest []*openSuspect, err error) {
 	suspects := make([]drift.Suspect, len(left))
 	for i, o := range left {
 		suspects[i] = o.suspect
@@ -147,7 +147,7 @@ func (v *run) round(ctx context.Context, left []*suspense, read reader) (found [
 		return nil, nil, err
 	}
 	now := time.Now()
-	var unexplained []*suspense
+	var unexplained []*openSuspect
 	for i, o := range left {
 		switch o.decide(readings[i], now, v.Settle) {
 		case cleared:
@@ -162,16 +162,16 @@ func (v *run) round(ctx context.Context, left []*suspense, read reader) (found [
 			rest = append(rest, o)
 		}
 	}
-	held, err := v.held(ctx, applied, unexplained)
+	explained, err := v.explainedByStream(ctx, applied, unexplained)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, o := range unexplained {
 		switch {
-		case !held[o]:
+		case !explained[o]:
 			found = append(found, *o.last)
 		case applied.Blind:
-			o.why = whyBlind
+			o.why = whyNoCheckpoints
 			v.leaveUndecided(o)
 		default:
 			o.why = WhyRecords
@@ -182,7 +182,7 @@ func (v *run) round(ctx context.Context, left []*suspense, read reader) (found [
 }
 
 // leaveUndecided counts a suspect as not decided, and keeps some of each reason as examples.
-func (v *run) leaveUndecided(o *suspense) {
+func (v *run) leaveUndecided(o *openSuspect) {
 	v.summary.Undecided[o.why]++
 	if v.summary.Undecided[o.why] > undecidedExamplesMax {
 		return
@@ -204,13 +204,13 @@ func (v *run) applied(ctx context.Context) (applied Applied, err error) {
 	return applied, err
 }
 
-// held finds the suspects that may be caused by a record in the stream that was not applied when they were read.
-func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense) (map[*suspense]bool, error) {
-	held := map[*suspense]bool{}
+// explainedByStream finds the suspects that a record may explain which was not applied when they were read.
+func (v *run) explainedByStream(ctx context.Context, applied Applied, unexplained []*openSuspect) (map[*openSuspect]bool, error) {
+	explained := map[*openSuspect]bool{}
 	if v.Pending == nil || len(unexplained) == 0 {
-		return held, nil
+		return explained, nil
 	}
-	concerned := map[string][]*suspense{}
+	concerned := map[string][]*openSuspect{}
 	for _, o := range unexplained {
 		for _, token := range o.last.Concerns {
 			concerned[token] = append(concerned[token], o)
@@ -219,13 +219,13 @@ func (v *run) held(ctx context.Context, applied Applied, unexplained []*suspense
 	err := v.Pending.Unapplied(ctx, applied, func(rec *change.Record) error {
 		v.Auditor.Concerns(rec, func(token string) {
 			for _, o := range concerned[token] {
-				held[o] = true
+				explained[o] = true
 			}
 			delete(concerned, token)
 		})
 		return nil
 	})
-	return held, err
+	return explained, err
 }
 
 // wait bounds how long one set of suspects is waited for.
@@ -270,7 +270,7 @@ const (
 )
 
 // await pauses, and reports meanwhile what it waits for.
-func (v *run) await(ctx context.Context, left []*suspense, pauseTime time.Duration) error {
+func (v *run) await(ctx context.Context, left []*openSuspect, pauseTime time.Duration) error {
 	v.progress.Reasons = map[string]int64{}
 	for _, o := range left {
 		v.progress.Reasons[o.why]++

@@ -74,7 +74,7 @@ func TestSuspectWithoutPendingRecordIsDrift(t *testing.T) {
 }
 
 func TestSuspectOfAPendingRecordStaysUndecided(t *testing.T) {
-	for name, l := range map[string]*late{WhyRecords: {}, whyBlind: {blind: true}} {
+	for name, l := range map[string]*late{WhyRecords: {}, whyNoCheckpoints: {blind: true}} {
 		found, v := l.rounds(t, 20*time.Millisecond, func(int) drift.Reading { return wrong("it") })
 		if len(found) > 0 || v.summary.Undecided[name] != 1 {
 			t.Errorf("%s: found %v, %+v", name, found, v.summary)
@@ -89,9 +89,9 @@ func TestUndecidedExamplesOfAReasonAreBounded(t *testing.T) {
 	v := &run{}
 	v.summary.Undecided = map[string]int64{}
 	for range undecidedExamplesMax + 3 {
-		v.leaveUndecided(&suspense{why: whyMoved, suspect: drift.Suspect{Kind: drift.Sum, Group: "g"}})
+		v.leaveUndecided(&openSuspect{why: whyMoved, suspect: drift.Suspect{Kind: drift.Sum, Group: "g"}})
 	}
-	v.leaveUndecided(&suspense{why: whyBrief})
+	v.leaveUndecided(&openSuspect{why: whyUnsettled})
 	if n := len(v.summary.Examples); n != undecidedExamplesMax+1 || v.summary.Undecided[whyMoved] != undecidedExamplesMax+3 {
 		t.Errorf("%d examples, counted %v", n, v.summary.Undecided)
 	}

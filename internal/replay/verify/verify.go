@@ -208,7 +208,7 @@ func Run(ctx context.Context, cfg Config) (_ *Summary, err error) {
 func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	last := chunk[len(chunk)-1].GroupID() // more of what displays it may be in the next chunk
 	defer maps.DeleteFunc(v.sums, func(id string, _ expect) bool { return id != last })
-	sums, single := split(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
+	sums, single := partition(chunk, func(s drift.Suspect) bool { return s.Kind == drift.Sum || s.Kind == drift.Display })
 	if v.Ahead {
 		return v.foresee(ctx, single, sums)
 	}
@@ -217,7 +217,7 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	if err != nil {
 		return err
 	}
-	proven, optional := split(proven, func(r drift.Reading) bool { return !r.Optional })
+	proven, optional := partition(proven, func(r drift.Reading) bool { return !r.Optional })
 	if err := v.judgeOptional(ctx, optional); err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 			return err
 		}
 	}
-	fix := &repair{run: v, failed: map[string]string{}, silent: map[string]bool{}}
-	if err := fix.singles(ctx, proven); err != nil {
+	fix := &repair{run: v, failed: map[string]string{}, unreported: map[string]bool{}}
+	if err := fix.mendSingles(ctx, proven); err != nil {
 		return err
 	}
 	sums = append(sums, fix.alsoTouched(touched, sums)...)
@@ -248,22 +248,22 @@ func (v *run) judge(ctx context.Context, chunk []drift.Suspect) error {
 	if v.Mender == nil {
 		return v.report(Drifted, "", proven...)
 	}
-	if err := fix.sums(ctx, proven); err != nil {
+	if err := fix.mendSumsAndDisplays(ctx, proven); err != nil {
 		return err
 	}
 	return fix.finish(ctx)
 }
 
-// split divides a list in those that are so and all others.
-func split[T any](all []T, so func(T) bool) (those, others []T) {
+// partition divides a list into the elements that match and the others.
+func partition[T any](all []T, matches func(T) bool) (matching, others []T) {
 	for _, one := range all {
-		if so(one) {
-			those = append(those, one)
+		if matches(one) {
+			matching = append(matching, one)
 		} else {
 			others = append(others, one)
 		}
 	}
-	return those, others
+	return matching, others
 }
 
 // foresee reports what a single reading shows.

@@ -23,9 +23,9 @@ func TestWaitEndsInTime(t *testing.T) {
 		"sums alone":              {2 * time.Minute, false, true, 2 * time.Minute, WhyRecords},
 		"items, then sums":        {2 * time.Minute, true, true, 2 * time.Minute, WhyRecords},
 		"just enough for proof":   {20 * time.Second, true, true, 20 * time.Second, WhyRecords},
-		"less than proof takes":   {5 * time.Second, true, true, 5 * time.Second, whyBrief},
+		"less than proof takes":   {5 * time.Second, true, true, 5 * time.Second, whyUnsettled},
 		"no multiple of --settle": {25 * time.Second, true, false, 25 * time.Second, WhyRecords},
-		"no wait at all":          {0, true, true, 0, whyBrief},
+		"no wait at all":          {0, true, true, 0, whyUnsettled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWaitReportsItsReasons(t *testing.T) {
 			t.Fatalf("told %d times in 30 s, want every second", len(told))
 		}
 		first, last := told[0], told[29]
-		if first.WaitLeft != 30*time.Second || first.Reasons[whyBrief] != 1 || first.Open != 1 {
+		if first.WaitLeft != 30*time.Second || first.Reasons[whyUnsettled] != 1 || first.Open != 1 {
 			t.Errorf("the first is %+v", first)
 		}
 		if last.WaitLeft != time.Second || last.Reasons[WhyRecords] != 1 {

@@ -153,9 +153,9 @@ func (m *Member) Note(now leases.Lease) {
 	}
 }
 
-// Divide plans what this worker does next, and counts what it is to take. fresh reports
-// whether it is the first plan by rows that were just read.
-func (m *Member) Divide(busy map[string]bool) (plan leases.Plan, fresh bool) {
+// Divide plans what this worker does next, and counts what it is to take. firstPlan reports whether the last scan's rows had no
+// plan yet.
+func (m *Member) Divide(busy map[string]bool) (plan leases.Plan, firstPlan bool) {
 	in := m.input()
 	in.Worker, in.Own, in.Leases, in.Busy, in.TakeMax = m.cfg.Worker.Name, m.Own(), m.Shards, busy, m.takeLeft
 	in.Seekers = map[string]leases.Lease{}
@@ -167,8 +167,8 @@ func (m *Member) Divide(busy map[string]bool) (plan leases.Plan, fresh bool) {
 	m.Plan = leases.Divide(in)
 	m.stalls.limit(&m.Plan, in)
 	m.takeLeft -= len(m.Plan.Take)
-	fresh, m.scans.rowsUnplanned = m.scans.rowsUnplanned, false
-	return m.Plan, fresh
+	firstPlan, m.scans.rowsUnplanned = m.scans.rowsUnplanned, false
+	return m.Plan, firstPlan
 }
 
 // NoteNews records that this worker has changed something that the other workers should scan for.

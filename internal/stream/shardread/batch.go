@@ -29,7 +29,7 @@ const (
 
 var errShort = errors.New("processor returned fewer records done than it was given, and no error")
 
-func (s *Reader) pick(p *page) {
+func (s *Reader) addToHand(p *page) {
 	s.reopened, s.end, s.more = false, p.end, p.more
 	s.handBytes += p.bytes
 	if len(p.records) == 0 {
@@ -72,7 +72,7 @@ func (s *Reader) gather(ctx context.Context) {
 		if p := s.ahead.first(); p != nil && fits(p) {
 			s.ahead.take()
 			s.answered(p, 0)
-			s.pick(p)
+			s.addToHand(p)
 			continue
 		}
 		if !s.behind() || !s.ahead.coming() {
@@ -108,7 +108,7 @@ func (s *Reader) apply(ctx, work context.Context) (outcome, error) {
 	if advanceErr := s.front.advance(done, len(batch)); advanceErr != nil {
 		return outcomeFatal, fmt.Errorf("shard %s: %w", s.Info.ID, advanceErr)
 	}
-	s.handAt = time.Now()
+	s.lastBatchAt = time.Now()
 	if s.hand = s.hand[done:]; len(s.hand) == 0 {
 		s.emptyHand()
 	}

@@ -86,7 +86,7 @@ func TestFailingShardPutsRecordsBack(t *testing.T) {
 				synctest.Wait()
 				p := s.ahead.first()
 				s.ahead.take()
-				s.pick(p)
+				s.addToHand(p)
 				s.ahead.extend(t.Context())
 				synctest.Wait()
 				if room.TryAcquire(bytesMax-pages<<20+1) || !room.TryAcquire(bytesMax-pages<<20) {

@@ -35,7 +35,7 @@ type Reader struct {
 	answeredAt  time.Time       // when the stream last gave an iterator or a page
 	hand        []change.Record // taken, not done yet: a batch, or the rest of a page that is larger
 	handBytes   int64           // of the buffer, by the pages that hand came from
-	handAt      time.Time       // when a batch was last done
+	lastBatchAt time.Time       // when a batch was last done
 	batchMax    int             // records of the next batch
 	streak      int             // pages in a row that had records
 	first       string          // the sequence number of the first record that was put back; "" if none was
@@ -201,7 +201,7 @@ func (s *Reader) poll(ctx, work context.Context) (outcome, error) {
 		if result != outcomeMore {
 			return result, err
 		}
-		s.pick(p)
+		s.addToHand(p)
 		if len(p.records) == 0 && !s.end {
 			return s.idled(work, p)
 		}
@@ -262,7 +262,7 @@ func (s *Reader) idled(work context.Context, p *page) (outcome, error) {
 		return outcomeFatal, err
 	}
 	// A page that was requested while a batch was being applied may lack what the batch wrote.
-	s.Note(!p.requested.Before(s.handAt), p.applies)
+	s.Note(!p.requested.Before(s.lastBatchAt), p.applies)
 	return outcomeIdle, nil
 }
 

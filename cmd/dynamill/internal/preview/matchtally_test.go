@@ -42,7 +42,7 @@ func TestMatchTallyCountsItemsOfEachEntity(t *testing.T) {
 	if tally.items != 7 || tally.unmatched != 5 {
 		t.Errorf("%d items, %d unmatched", tally.items, tally.unmatched)
 	}
-	if diff := cmp.Diff([]string{"user#3/PROFILE", "user#4/PROFILE", "BOT#1/PROFILE"}, sighting.KeyTexts(tally.examples)); diff != "" {
+	if diff := cmp.Diff([]string{"user#3/PROFILE", "user#4/PROFILE", "BOT#1/PROFILE"}, sighting.KeyStrings(tally.examples)); diff != "" {
 		t.Error(diff)
 	}
 }

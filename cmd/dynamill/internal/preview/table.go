@@ -79,13 +79,13 @@ func checkTable(ctx context.Context, out *output.Output, s *settings.Settings, s
 func newCheckedTable(table string, about int64, sample tableSample, tally *matchTally) *checkedTable {
 	c := &checkedTable{
 		Table: table, Sampled: sample.items, Whole: sample.whole, About: max(about, int64(sample.items)), ReadUnits: sample.readUnits,
-		Unmatched: unmatchedItems{tally.unmatched, sighting.KeyTexts(tally.examples)},
+		Unmatched: unmatchedItems{tally.unmatched, sighting.KeyStrings(tally.examples)},
 	}
 	if sample.whole {
 		c.About = int64(sample.items)
 	}
 	for _, e := range tally.set.Entities {
-		c.Entities = append(c.Entities, entityMatches{e.Name, e.KeyText(), tally.matched[e], append([]string{}, tally.set.RulesOf(e)...)})
+		c.Entities = append(c.Entities, entityMatches{e.Name, e.TemplateText(), tally.matched[e], append([]string{}, tally.set.RulesOf(e)...)})
 	}
 	return c
 }
@@ -188,9 +188,9 @@ func (t *matchTally) warning(e *rules.Entity) foundProblem {
 	case n > 0:
 		w.Hint = fmt.Sprintf("its keys fit %s of no entity: a %s needs %s, too", printable.Counted(n, "sampled item"), e.Name, attributesOf(e))
 	case len(t.examples) > 0:
-		w.Hint = fmt.Sprintf("compare its keys, %s, with the table's: %s", e.KeyText(), strings.Join(sighting.KeyTexts(t.examples), ", "))
+		w.Hint = fmt.Sprintf("compare its keys, %s, with the table's: %s", e.TemplateText(), strings.Join(sighting.KeyStrings(t.examples), ", "))
 	default:
-		w.Hint = fmt.Sprintf("its keys are %s; a sample may miss entities with few items", e.KeyText())
+		w.Hint = fmt.Sprintf("its keys are %s; a sample may miss entities with few items", e.TemplateText())
 	}
 	return w
 }
@@ -225,7 +225,7 @@ func (t *matchTally) occupiedKeys() (warnings []foundProblem) {
 				Message: fmt.Sprintf("%s %s at keys of %s: every item there belongs to the rules, which delete or replace it",
 					printable.Counted(len(keys), "sampled item"), printable.Verb(len(keys), "stands", "stand"), e.Name),
 				Hint: fmt.Sprintf("give %s other keys, or keep a copy of what these items hold: %s", e.Name,
-					strings.Join(sighting.KeyTexts(keys[:min(len(keys), unmatchedExamples)]), ", ")),
+					strings.Join(sighting.KeyStrings(keys[:min(len(keys), unmatchedExamples)]), ", ")),
 			})
 		}
 	}

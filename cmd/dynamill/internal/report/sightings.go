@@ -67,7 +67,7 @@ func (s Sightings) Report() Seen {
 	r := Seen{
 		Matched: matchReport{
 			Entities: []entityMatchReport{}, UnmatchedItems: s.UnmatchedItems, UnmatchedRecords: s.UnmatchedRecords,
-			Unmatched: sighting.KeyTexts(s.Unmatched), Whole: s.Whole,
+			Unmatched: sighting.KeyStrings(s.Unmatched), Whole: s.Whole,
 		},
 		Missing: []MissingReport{}, Warnings: s.Warnings(true),
 	}

@@ -120,7 +120,7 @@ func take(ctx context.Context, env *environment.Environment, set *rules.Set, loo
 	if !unregistered {
 		shown.Exists, shown.Shards = leaseTable, shardsOf(rows, facts.Now)
 	}
-	s := newStatus(found, shown, set)
+	s := newReport(found, shown, set)
 	s.registered = !unregistered
 	s.followed = health.Judge(facts)
 	s.Health = newHealthStatus(s.followed, facts)

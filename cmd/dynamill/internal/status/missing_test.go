@@ -33,7 +33,7 @@ targets that do not exist
 		"`by`" + ` with the table's keys` +
 		` (as a process has seen it since it started, 2026-01-04T00:00:00Z)
   ` + sighting.CaseRemedy + "\n  `dynamill verify` looks anew\n"
-	text := newStatus(found, inspectedLeases(), &rules.Set{}).Text()
+	text := newReport(found, inspectedLeases(), &rules.Set{}).Text()
 	if _, got, _ := strings.Cut(text, "\ntargets"); "\ntargets"+got != want {
 		t.Error(cmp.Diff(want, "\ntargets"+got))
 	}

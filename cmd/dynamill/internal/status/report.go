@@ -99,8 +99,8 @@ type Shard struct {
 	looked bool // the lag is that of the stream behind the checkpoint, not of the row alone
 }
 
-// newShardStatus is what a row says at a moment. What the owner has done since its last write it does not say.
-func newShardStatus(l leases.Lease, now time.Time) Shard {
+// newShard is what a row says at a moment. What the owner has done since its last write it does not say.
+func newShard(l leases.Lease, now time.Time) Shard {
 	s := Shard{Shard: l.Shard, Stream: l.Stream, Owner: l.Owner, Checkpoint: l.Checkpoint, Counter: l.Counter, Newest: output.Time(l.Newest)}
 	switch {
 	case l.Finished():
@@ -116,7 +116,7 @@ func shardsOf(rows []leases.Lease, now time.Time) []Shard {
 	shards := []Shard{}
 	for _, l := range rows {
 		if l.OfShard() {
-			shards = append(shards, newShardStatus(l, now))
+			shards = append(shards, newShard(l, now))
 		}
 	}
 	slices.SortFunc(shards, func(a, b Shard) int {
@@ -125,7 +125,7 @@ func shardsOf(rows []leases.Lease, now time.Time) []Shard {
 	return shards
 }
 
-func newStatus(found *inspect.Inspection, leases Leases, set *rules.Set) *Report {
+func newReport(found *inspect.Inspection, leases Leases, set *rules.Set) *Report {
 	s := &Report{
 		Table: found.Table, StateTable: found.StateTable, Created: output.Time(found.Created),
 		Incarnation: found.Incarnation, Epoch: found.Epoch, Rules: ruleStatuses(found.Rules, set.Rules), Tasks: []taskStatus{},
@@ -296,7 +296,7 @@ func newHealthStatus(h health.Health, f health.Facts) healthStatus {
 	return s
 }
 
-// correct sets right what the rows say of dead owners with what was seen of the stream and of the owners.
+// correct replaces lags and owners of the lease rows by what was seen of the stream and of the owners.
 func (s *Leases) correct(shards []shardBacklogStatus, owners []health.Owner) {
 	for i := range s.Shards {
 		row := &s.Shards[i]

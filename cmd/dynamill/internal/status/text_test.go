@@ -51,7 +51,7 @@ func kindOf(word string) rules.Kind {
 }
 
 func TestStatusIsReadable(t *testing.T) {
-	s := newStatus(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
+	s := newReport(inspected(), inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	s.followed = health.Health{State: health.Following, Reason: "lag 2s"}
 	want := `app: following: lag 2s
 1 of 2 rules not live yet; 1 fan-out to be finished; 3 parked (state table app-dynamill, incarnation 5c8e, epoch 2)
@@ -111,7 +111,7 @@ func TestARowTellsTheLagOfItsShard(t *testing.T) {
 		"something waits":     {leases.Lease{Checkpoint: "1", Newest: newest}, "2026-01-02T03:02:50Z", new(int64(75))},
 		"clocks do not agree": {leases.Lease{Checkpoint: "1", Newest: now.Add(time.Minute)}, "2026-01-02T03:05:05Z", new(int64(0))},
 	} {
-		s := newShardStatus(c.row, now)
+		s := newShard(c.row, now)
 		if s.Newest != c.newest || (s.Lag == nil) != (c.lag == nil) || s.Lag != nil && *s.Lag != *c.lag {
 			t.Errorf("%s: newest %q, lag %s", name, s.Newest, s.lag())
 		}
@@ -141,7 +141,7 @@ func TestRowsOfADeadOwnerAreCorrected(t *testing.T) {
 func TestStatusSaysWhatIsNotThere(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:1], nil, nil, nil, nil
-	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{})
+	s := newReport(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{})
 	s.followed = health.Health{State: health.NothingRuns, Remedy: "start it"}
 	want := `app: nothing runs; start it
 all rules are live (state table app-dynamill, incarnation 5c8e, epoch 2)
@@ -178,7 +178,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			found := inspected()
 			found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:c.rules], c.seeding, nil, nil, nil
-			s := newStatus(found, inspectedLeases(), &rules.Set{})
+			s := newReport(found, inspectedLeases(), &rules.Set{})
 			if s.Summary != c.summary || s.Live != (c.name == "live") {
 				t.Errorf("live %v, %q", s.Live, s.Summary)
 			}
@@ -193,7 +193,7 @@ func TestStatusTellsStatesOfSeedingApart(t *testing.T) {
 func TestStatusTellsOfRulesThatAreNotRegistered(t *testing.T) {
 	found := inspected()
 	found.Rules, found.Seeding, found.Tasks, found.Parked, found.Budgets = found.Rules[:1], nil, nil, nil, nil
-	s := newStatus(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
+	s := newReport(found, Leases{Table: "app-dynamill-leases"}, &rules.Set{Rules: []*rules.Rule{
 		{Name: "renamed", Kind: kindOf("count"), Fingerprint: "f1"},
 		{Name: "comment-count", Kind: kindOf("sum"), Fingerprint: "f3"}, // beside the one that had the name
 		{Name: "new", Kind: kindOf("copy"), Fingerprint: "f4"},
@@ -218,12 +218,12 @@ fan-outs: none to be finished
 	if s.Live {
 		t.Error("live, although two rules are not registered")
 	}
-	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "comment-count", Fingerprint: "changed"}}})
+	s = newReport(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "comment-count", Fingerprint: "changed"}}})
 	if s.Live || len(s.Rules) != 2 || s.Rules[1].Note != changedNote {
 		t.Errorf("with a changed rule: live %v, %+v", s.Live, s.Rules)
 	}
 	found.Rules = nil
-	s = newStatus(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "new", Fingerprint: "f4"}}})
+	s = newReport(found, Leases{}, &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Name: "new", Fingerprint: "f4"}}})
 	if s.Live || s.Summary != "no rule is registered yet" || strings.Contains(s.Text(), "\nseeding\n") {
 		t.Errorf("with none registered:\n%s", s.Text())
 	}
@@ -236,7 +236,7 @@ func TestStatusFieldsAreDocumented(t *testing.T) {
 	all.Missing = inspectedMissing()
 	all.Rules = slices.Clone(all.Rules)
 	all.Rules[0].Generation, all.Rules[0].Counted, all.Rules[0].Shards = 2, 1, 4
-	shown := newStatus(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
+	shown := newReport(all, inspectedLeases(), &rules.Set{Rules: []*rules.Rule{{Kind: kindOf("count"), Fingerprint: "f1"}}})
 	shown.Health = newHealthStatus(health.Health{}, health.Facts{
 		Shards: []health.Shard{{ID: "s1"}}, Functions: health.Functions{List: []health.Function{{Name: "fn"}}},
 	})

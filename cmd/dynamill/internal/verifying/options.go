@@ -24,22 +24,22 @@ const (
 
 // Options are the flags of `verify`.
 type Options struct {
-	Repair       bool
-	Orphans      bool // that are listed are deleted
-	DryRun       bool
-	Rules        []string
-	Sample       string
-	SampleSeed   uint64
-	Memory       string
-	TempDir      string
-	Segments     int
-	ReadRateMax  float64
-	Budget       int
-	Settle, Wait time.Duration
-	LagMax       time.Duration
-	Limit        int
-	share        float64 // of --sample
-	memoryBytes  int
+	Repair        bool
+	DeleteOrphans bool // delete the orphans that are listed
+	DryRun        bool
+	Rules         []string
+	Sample        string
+	SampleSeed    uint64
+	Memory        string
+	TempDir       string
+	Segments      int
+	ReadRateMax   float64
+	Budget        int
+	Settle, Wait  time.Duration
+	LagMax        time.Duration
+	Limit         int
+	share         float64 // of --sample
+	memoryBytes   int
 }
 
 // Check refuses flags that are invalid or contradict each other, parses --sample and --memory, and draws the sample's seed.
@@ -59,7 +59,7 @@ func (o *Options) Check(seedGiven bool, typed map[string]bool) (err error) {
 	switch {
 	case o.Segments < 0, typed["segments"] && (o.Segments < 1 || o.Segments > ScanSegmentsMax):
 		return ending.Invalid("--segments %d: give a number from 1 to %d", o.Segments, ScanSegmentsMax)
-	case typed["dry-run"] && o.DryRun && !o.Orphans: // of a file it may be that of `replay`
+	case typed["dry-run"] && o.DryRun && !o.DeleteOrphans: // of a file it may be that of `replay`
 		return ending.Invalid("--dry-run has no meaning without --delete-orphans: without --repair, verify only reads")
 	case o.DryRun && o.Repair:
 		return ending.Invalid("--repair writes, and --dry-run does not: give one of them")

@@ -208,7 +208,7 @@ func (r *verification) orphans(s *verify.Summary) string {
 		return ""
 	case r.options.DryRun:
 		return number + " would be deleted by `dynamill verify --delete-orphans`; nothing was deleted\n"
-	case r.options.Orphans:
+	case r.options.DeleteOrphans:
 		return fmt.Sprintf("%s: %s deleted, %s not\n", number, printable.Grouped(s.Deleted), printable.Grouped(s.Listed-s.Deleted))
 	}
 	return number + ", which is no drift: each has no parent, and nothing tells that it was deleted; " +

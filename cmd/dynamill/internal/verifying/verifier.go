@@ -79,7 +79,7 @@ func (r *verification) judge(ctx context.Context, w *session.Session) (*verify.S
 		}
 		cfg.Mender = mender{audit, engine}
 	}
-	if options.Orphans && !options.DryRun {
+	if options.DeleteOrphans && !options.DryRun {
 		cfg.Remover = audit
 	}
 	watch := &Watch{Message: "verifying", screen: w.Screen, leases: &r.leases, wait: options.Wait, settle: options.Settle}

@@ -25,7 +25,7 @@ func Attempt[T any](ctx context.Context, rd *Reader, doing string, f func() (T, 
 		rd.parallelism.begin()
 		began := time.Now()
 		out, err := f()
-		_, throttled := awscall.Load(err)
+		_, throttled := awscall.ConflictOrThrottle(err)
 		rd.parallelism.end(time.Since(began), throttled)
 		rd.Counters.refused(err)
 		return out, err

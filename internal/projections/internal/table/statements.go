@@ -185,7 +185,7 @@ func (ts *Tables) sendStatements(ctx context.Context, doing string, owners []str
 				continue
 			}
 			open = append(open, sent[i])
-			if _, throttled := awscall.Load(answered(r.Error)); throttled || err == nil {
+			if _, throttled := awscall.ConflictOrThrottle(answered(r.Error)); throttled || err == nil {
 				err = answered(r.Error)
 			}
 		}

@@ -80,7 +80,7 @@ type Counters struct {
 
 // refused counts what an answer that is no success says about the load.
 func (c *Counters) refused(err error) {
-	conflict, throttled := awscall.Load(err)
+	conflict, throttled := awscall.ConflictOrThrottle(err)
 	if conflict {
 		c.Conflicts.Add(1)
 	}
