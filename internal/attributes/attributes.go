@@ -1,4 +1,5 @@
-// Package attributes turns the AWS SDK's attribute values and stream records into those of package change.
+// Package attributes turns the AWS SDK's attribute values and stream records into those of package change. It also reads the
+// identities and the ARNs of records.
 package attributes
 
 import (
@@ -174,12 +175,21 @@ func streamImage(av map[string]streams.AttributeValue) change.Image {
 	return StreamImage(av)
 }
 
-// expired recognises a deletion by time to live. GetRecords writes the members'
-// values with capitals, Lambda without; both count.
 func expired(by *streams.Identity) bool {
-	return by != nil &&
-		strings.EqualFold(aws.ToString(by.Type), "Service") &&
-		strings.EqualFold(aws.ToString(by.PrincipalId), "dynamodb.amazonaws.com")
+	return by != nil && IsExpiry(aws.ToString(by.Type), aws.ToString(by.PrincipalId))
+}
+
+// IsExpiry reports whether the user identity of a stream record says that time to live deleted the item. GetRecords writes the
+// values of the identity with capitals, Lambda without; both count.
+func IsExpiry(kind, principal string) bool {
+	return strings.EqualFold(kind, "Service") && strings.EqualFold(principal, "dynamodb.amazonaws.com")
+}
+
+// TableOf returns the table's name in an ARN of the table, its stream or its export; "" if the ARN names no table.
+func TableOf(arn string) string {
+	_, resource, _ := strings.Cut(arn, ":table/")
+	table, _, _ := strings.Cut(resource, "/")
+	return table
 }
 
 func texts(bs [][]byte) []string {

@@ -74,10 +74,7 @@ const (
 
 var retentionPeriods = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
-var (
-	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-	topicARN  = regexp.MustCompile(`^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_-]+(\.fifo)?$`)
-)
+var topicARN = regexp.MustCompile(`^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_-]+(\.fifo)?$`)
 
 // complete fills in the defaults and reports every option that AWS would refuse.
 func (o Options) complete() (Options, error) {
@@ -93,8 +90,8 @@ func (o Options) complete() (Options, error) {
 			found = append(found, fmt.Errorf(message, args...))
 		}
 	}
-	require(tableName.MatchString(o.Table), "the table's name %q is not one that DynamoDB allows", o.Table)
-	require(tableName.MatchString(o.StateTable) || !tableName.MatchString(o.Table),
+	require(rules.IsTableName(o.Table), "the table's name %q is not one that DynamoDB allows", o.Table)
+	require(rules.IsTableName(o.StateTable) || !rules.IsTableName(o.Table),
 		"the state table's name %q is not one that DynamoDB allows", o.StateTable)
 	require(o.StateTable != o.Table, "the state table cannot be the table itself, %s", o.Table)
 	require(o.Architecture == "arm64" || o.Architecture == "x86_64", "the architecture %q is neither arm64 nor x86_64", o.Architecture)

@@ -42,7 +42,7 @@ func TestAKeyThatTheTableCannotHaveIsNamed(t *testing.T) {
 	r := newRigOf(t, types.ScalarAttributeTypeN)
 	list := listOf(t, "p/1\np/five\n")
 	_, err := replay.Run(t.Context(), r.process().config(list))
-	if err == nil || !strings.Contains(err.Error(), `p/five is no key of the table, whose sk is a number`) {
+	if err == nil || !strings.Contains(err.Error(), `p/five is not a key of the table: key attribute sk is a number in the table`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,14 @@ type Table struct {
 	Case          KeyCase // in which keys hold texts
 	TypeAttribute string  // attribute that holds each item's entity name; "" if items carry none
 }
+
+// TableNameMax is the greatest length of a table's name (DynamoDB developer guide, "Supported data types and naming rules").
+const TableNameMax = 255
+
+var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+// IsTableName reports whether DynamoDB allows a name for a table.
+func IsTableName(name string) bool { return tableNameForm.MatchString(name) }
 
 // KeyOf is the key of an item of the table.
 func (t Table) KeyOf(item change.Image) change.Key {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 )
 
 // The bounds of a file.
@@ -69,7 +70,7 @@ type file struct {
 
 // Open makes a Writer. It makes the folder and tries whether it can write there.
 func Open(config Config) (*Writer, error) {
-	table := TableOf(config.StreamARN)
+	table := attributes.TableOf(config.StreamARN)
 	if table == "" {
 		return nil, fmt.Errorf("%q is no stream's ARN", config.StreamARN)
 	}
@@ -85,13 +86,6 @@ func Open(config Config) (*Writer, error) {
 		return nil, fmt.Errorf("writing to the archive's folder: %w", err)
 	}
 	return &Writer{config: config, table: table, next: &batch{}}, nil
-}
-
-// TableOf takes the table's name out of its stream's ARN; "" if there is none in it.
-func TableOf(streamARN string) string {
-	_, resource, _ := strings.Cut(streamARN, ":table/")
-	table, _, _ := strings.Cut(resource, "/")
-	return table
 }
 
 const (

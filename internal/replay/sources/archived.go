@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/replay/archive"
 	"github.com/dynamill/dynamill/internal/replay/internal/lines"
 	"github.com/dynamill/dynamill/internal/replay/objects"
@@ -60,7 +61,7 @@ func (c FilesConfig) archivedKey(line []byte) (change.Key, error) {
 			return change.Key{}, errors.New("its eventSourceARN is no text")
 		}
 	}
-	if table := archive.TableOf(source); source != "" && table != c.Table {
+	if table := attributes.TableOf(source); source != "" && table != c.Table {
 		return change.Key{}, fmt.Errorf("it is a record of another table: of %s, not of %q", source, c.Table)
 	}
 	body, err := lines.Object(fields["dynamodb"])

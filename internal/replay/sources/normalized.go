@@ -61,7 +61,7 @@ func (n normalized) key(key change.Key) (own change.Key, err error) {
 		own.Sort, err = n.text(n.names.Sort, key.Sort)
 	}
 	if err != nil {
-		return own, fmt.Errorf("%s is no key of the table, %w", key, err)
+		return own, fmt.Errorf("%s is not a key of the table: %w", key, err)
 	}
 	return own, nil
 }
@@ -72,7 +72,7 @@ func (n normalized) text(name, text string) (string, error) {
 	}
 	number, err := decimal.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("whose %s is a number: %w", name, err)
+		return "", fmt.Errorf("key attribute %s is a number in the table: %w", name, err)
 	}
 	return number.String(), nil
 }

@@ -75,7 +75,7 @@ func Divide(in Input) Plan {
 		case l.Owner == in.Worker && !in.Busy[id] && !gone:
 			loads[in.Worker] = append(loads[in.Worker], l)
 			plan.Take = append(plan.Take, l) // a claim whose answer was lost, or of the process before
-		case in.Busy[id] && (l.Owner == "" || gone):
+		case in.Busy[id] && (l.Owner == "" || gone): // this worker has not let go of it yet: neither vacant nor part of its load
 		case heir != "":
 			if keep(l, heir); heir == in.Worker && len(plan.Take) < in.TakeMax {
 				plan.Take = append(plan.Take, l)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/dynamojson"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -111,7 +112,7 @@ func decodeRecord(raw json.RawMessage, table rules.Table) (out change.Record, er
 		}
 	}
 	by := r.UserIdentity
-	out.Expired = by != nil && strings.EqualFold(by.Type, "Service") && by.PrincipalID == "dynamodb.amazonaws.com"
+	out.Expired = by != nil && attributes.IsExpiry(by.Type, by.PrincipalID)
 	return out, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/ending"
@@ -109,11 +108,6 @@ func CheckRates(budget int, readMax float64) error {
 	return nil
 }
 
-// The form of DynamoDB's table names (DynamoDB developer guide, "Supported data types and naming rules").
-const tableNameMax = 255
-
-var tableNameForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-
 // checkNames refuses names of the table and the state table that are invalid or collide, before any request.
 func (s *Settings) checkNames(table string, set *rules.Set) error {
 	from := "--table"
@@ -128,7 +122,7 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 	}
 	leases := s.LeaseTableName(table)
 	switch {
-	case s.StateTable == "" && len(leases) > tableNameMax:
+	case s.StateTable == "" && len(leases) > rules.TableNameMax:
 		return ending.Invalid("the table's name is too long to derive the names of the state table and the lease table from it: give " +
 			"--state-table NAME")
 	case s.StateTable == table:
@@ -137,16 +131,16 @@ func (s *Settings) checkNames(table string, set *rules.Set) error {
 		return ending.Invalid("--state-table %s is the table of checkpoints: give another name, or none", s.StateTable)
 	case leases == table:
 		return ending.Invalid("--state-table %s makes %s itself the table of checkpoints: give another name, or none", s.StateTable, table)
-	case len(leases) > tableNameMax:
+	case len(leases) > rules.TableNameMax:
 		return ending.Invalid("--state-table has %d characters: give a name of at most %d, because the table of checkpoints is named after it",
-			len(s.StateTable), tableNameMax-len(following.LeaseSuffix))
+			len(s.StateTable), rules.TableNameMax-len(following.LeaseSuffix))
 	}
 	return checkName("--state-table", s.StateTableName(table))
 }
 
 func checkName(from, name string) error {
 	switch {
-	case tableNameForm.MatchString(name):
+	case rules.IsTableName(name):
 		return nil
 	case strings.HasPrefix(name, "arn:"):
 		return ending.Invalid("%s is an ARN, %s: give the table's name alone, and its region with --region", from, name)

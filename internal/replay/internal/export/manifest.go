@@ -16,6 +16,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/replay/objects"
 )
 
@@ -214,8 +215,7 @@ func (e *Export) small(ctx context.Context, name string) (text []byte, err error
 // checkSummary refuses what is no export of the table in a format that is read here.
 func (e *Export) checkSummary(s summary, table string) error {
 	place := e.objects.Place(e.folder)
-	_, resource, _ := strings.Cut(s.TableARN, ":table/")
-	exported, _, _ := strings.Cut(resource, "/")
+	exported := attributes.TableOf(s.TableARN)
 	switch {
 	case s.OutputFormat != formatJSON:
 		return fmt.Errorf("export %s is in the format %q: only %s is read; export the table again with it", place, s.OutputFormat, formatJSON)
