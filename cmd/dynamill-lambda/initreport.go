@@ -45,7 +45,7 @@ func reportInit(runtimeAPI string, failure error) error {
 		return err
 	}
 	if response.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("Lambda's runtime API answered %s", response.Status)
+		return fmt.Errorf("the runtime API of Lambda answered %s", response.Status)
 	}
 	return nil
 }
