@@ -164,7 +164,7 @@ func (j joiner) refers(rule *rules.Rule, theirs, ours *rules.Entity, values map[
 	for _, by := range rule.By {
 		name := by.Theirs
 		switch {
-		case by.Bare && len(rule.By) == 1 && name == theirs.Unique && !rule.HasParent() && !rule.MakesItems() &&
+		case by.Bare && len(rule.By) == 1 && name == theirs.Unique && !rule.AlongItself() && !rule.MakesItems() &&
 			!slices.Equal(wanted, []string{name}):
 			return j.unique(theirs, j.said(ours, values, item, by))
 		case by.Bare && len(rule.By) == 1 && name != theirs.Unique && !slices.Contains(wanted, name) && len(open) == 1:

@@ -21,6 +21,7 @@ rules:
   fans:    { count: Score, as: Fan.scores }
   matches: { count: Match, as: Team.matches, by: team }
   home:    { copy: name as homeName, from: Team, to: Match }
+  away:    { copy: name as awayName, from: Team, to: Match, by: team }
   seen:    { count: Match, as: Player.seen, by: seenBy }
   first:   { count: Score, as: Fan.firsts, by: { player: "name[0:2]" } }
 `
@@ -43,7 +44,8 @@ func TestTheOracleReadsJoinsAnew(t *testing.T) {
 		"a padded number":                 {"levels", score, change.Item{}, "=LEVEL#042/LEVEL"},
 		"a number that is too long":       {"levels", change.Key{Partition: "BOARD#g", Sort: "4200#ann"}, change.Item{}, "!number.width"},
 		"a unique beside a whole key":     {"matches", match, change.Item{}, "=t1"},
-		"a copy needs the whole key":      {"home", match, change.Item{}, "=TEAM#o1/TEAM#t1"},
+		"a copy by the whole key":         {"home", match, change.Item{}, "=TEAM#o1/TEAM#t1"},
+		"a copy by the unique alone":      {"away", match, change.Item{}, "=t1"},
 		"the variable that is left":       {"seen", match, change.Item{"seenBy": change.String("Bob")}, "=PLAYER#bob/PLAYER"},
 		"an expression":                   {"first", score, change.Item{"name": change.String("Annie")}, "=FAN#An/FAN"},
 		"an expression without its value": {"first", score, change.Item{}, ""},
