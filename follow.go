@@ -261,7 +261,7 @@ func (f *follower) checkLeases(ctx context.Context) (err error) {
 	if followed && f.traces.BesideFunction == f.BesideFunction {
 		return nil
 	}
-	if err := f.engine.NoteFollowed(ctx, f.LeaseTable, f.BesideFunction); err != nil {
+	if err := f.engine.RecordLeaseTable(ctx, f.LeaseTable, f.BesideFunction); err != nil {
 		return fmt.Errorf("noting the lease table %s in the state table: %w", f.LeaseTable, err)
 	}
 	return nil

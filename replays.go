@@ -61,7 +61,7 @@ func (r replayer) check(ctx context.Context, request handlers.ReplayRequest) err
 			return &handlers.PayloadError{Reason: fmt.Sprintf("there is no rule %q", name)}
 		}
 	}
-	pass, left, err := r.Aim(ctx)
+	pass, left, err := r.NextPass(ctx)
 	if err != nil {
 		return r.noted(err)
 	}

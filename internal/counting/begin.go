@@ -18,7 +18,7 @@ func (c *count) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.rows(ctx)
+	rows, err := c.takeLeases(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the leases: %w", err)
 	}
@@ -83,9 +83,9 @@ func (c *count) starts(ctx context.Context, rows []leases.Lease, begun bool) (st
 	return starts, nil
 }
 
-// rows reads the leases. A seeding count takes them from their owners: an owner that does not know the generation cannot save a checkpoint
-// any more.
-func (c *count) rows(ctx context.Context) ([]leases.Lease, error) {
+// takeLeases reads the leases. A seeding count takes them from their owners: an owner that does not know the generation cannot save a
+// checkpoint any more.
+func (c *count) takeLeases(ctx context.Context) ([]leases.Lease, error) {
 	return awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) {
 		if c.Purpose == Seed {
 			return leases.EvictOwners(ctx, c.Leases, c.StreamARN)
@@ -107,15 +107,15 @@ func (c *count) checkLeases(ctx context.Context, before []leases.Lease) error {
 		now[l.Shard] = l
 	}
 	for _, l := range before {
-		if c.reader.shards[l.Shard] != nil && done(now[l.Shard]) < done(l) {
+		if c.reader.shards[l.Shard] != nil && doneUpTo(now[l.Shard]) < doneUpTo(l) {
 			return errAgain{"the lease of shard " + l.Shard + " was set back while the count began"}
 		}
 	}
 	return nil
 }
 
-// done is the padded position up to which a shard's readers are done, by its lease.
-func done(l leases.Lease) string {
+// doneUpTo is the padded position up to which a shard's readers are done, by its lease.
+func doneUpTo(l leases.Lease) string {
 	switch {
 	case l.Finished():
 		return lanes.Pad(streamapi.Highest)
@@ -169,5 +169,5 @@ func (c *count) dropped(ctx context.Context, s *shard) (string, error) {
 	upTo, err := awscall.Persist(ctx, retryTime, func() (string, error) {
 		return streamapi.Dropped(ctx, c.Streams, c.StreamARN, s.info, lanes.Unpad(s.start))
 	})
-	return lanes.Pad(upTo), gone(s.info.ID, err)
+	return lanes.Pad(upTo), asErrAgain(s.info.ID, err)
 }

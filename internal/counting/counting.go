@@ -31,15 +31,15 @@ type Generation interface {
 	MarkBegun(ctx context.Context, streamARN string) error
 	// Shards returns the rows of the generation's shards, by their ids.
 	Shards(ctx context.Context) (map[string]lanes.Shard, error)
-	// Marks are how far earlier counts have read.
-	Marks(ctx context.Context) ([]lanes.Mark, error)
+	// CountExtents are how far earlier counts have read.
+	CountExtents(ctx context.Context) ([]lanes.CountExtent, error)
 	// Amounts are what an item adds, by group. A nil image adds nothing. The error says why the rule cannot read the item.
 	Amounts(key change.Key, image change.Image) (map[string]tally.Amount, error)
 	// Park sets items aside that the rule cannot read.
 	Park(ctx context.Context, keys []change.Key) error
 	// NoteCount keeps how far the count has read, before it writes to any group.
-	NoteCount(ctx context.Context, m lanes.Mark) error
-	// Lost begins a new generation, as records of this one were lost. It returns the error with which the count ends.
+	NoteCount(ctx context.Context, m lanes.CountExtent) error
+	// Lost begins a new generation, because records of this one were lost. It always returns an error, with which the count ends.
 	Lost(ctx context.Context, reason string) error
 	// Group reads the rows of a group: what it began with first.
 	Group(ctx context.Context, group string) (lanes.Group, error)
@@ -49,12 +49,13 @@ type Generation interface {
 	Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error)
 	// TargetOf is the group that an item displays, and what it shows; no group if it displays none.
 	TargetOf(key change.Key, image change.Image) (group, shown string)
-	// Shows is what a target shows of an amount.
-	Shows(a tally.Amount) string
-	// Displays are the targets that show something else than what the rows of a group hold, unless a worker is still to show it.
-	Displays(ctx context.Context, group string) ([]lanes.Display, error)
-	// Display shows groups on their targets.
-	Display(ctx context.Context, groups []string) error
+	// DisplayOf is what a target shows of an amount.
+	DisplayOf(a tally.Amount) string
+	// WrongDisplays returns the targets that show something else than the group's rows hold. PutOff is set where a worker still has to roll
+	// the group up.
+	WrongDisplays(ctx context.Context, group string) ([]lanes.WrongDisplay, error)
+	// RollUp shows groups on their targets.
+	RollUp(ctx context.Context, groups []string) error
 }
 
 // Purpose is what a count is for.
@@ -128,8 +129,8 @@ type Result struct {
 // Finding is a group whose rows do not add up to what the items say, or a target that shows something else than the rows do.
 type Finding struct {
 	Group      string
-	Want, Have tally.Amount   // of the rows
-	Display    *lanes.Display // nil: the rows are wrong
+	Want, Have tally.Amount        // of the rows
+	Display    *lanes.WrongDisplay // nil: the rows are wrong
 }
 
 // errAgain says why a count must begin anew.
@@ -149,7 +150,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	var mended []Finding // before the count began anew
 	for starts := 1; ; starts++ {
-		result, err := once(ctx, cfg)
+		result, err := attempt(ctx, cfg)
 		result.Findings = slices.Concat(mended, result.Findings)
 		slices.SortStableFunc(result.Findings, byGroup)
 		again, ok := errors.AsType[errAgain](err)
@@ -179,8 +180,8 @@ type count struct {
 	result   Result
 }
 
-// once is one attempt. An errAgain says that another one may succeed.
-func once(ctx context.Context, cfg Config) (Result, error) {
+// attempt is one attempt. An errAgain says that another one may succeed.
+func attempt(ctx context.Context, cfg Config) (Result, error) {
 	c := &count{Config: cfg}
 	var err error
 	if c.evidence, err = newEvidence(cfg.TempDir); err != nil {
@@ -201,16 +202,16 @@ func once(ctx context.Context, cfg Config) (Result, error) {
 	if err := c.reader.readOn(ctx); err != nil {
 		return Result{}, err
 	}
-	mark := lanes.Mark{ID: c.Unique(), Until: end.Add(c.Margin), Read: c.reader.positions()}
-	c.reader.setMark(mark)
+	mark := lanes.CountExtent{ID: c.Unique(), Until: end.Add(c.Margin), Read: c.reader.positions()}
+	c.reader.setExtent(mark)
 	if c.Purpose == Verify {
-		if c.result.Undecided, err = c.tardy(ctx); err != nil || c.result.Undecided != "" {
+		if c.result.Undecided, err = c.lateRecordReason(ctx); err != nil || c.result.Undecided != "" {
 			return c.result, err
 		}
 	} else if err := c.Generation.NoteCount(ctx, mark); err != nil {
 		return Result{}, err
 	}
-	if err := c.settle(ctx); err != nil || c.Purpose == Verify {
+	if err := c.compareGroups(ctx); err != nil || c.Purpose == Verify {
 		return c.result, err
 	}
 	// A record that could not be read until now may be of a group without any other: the count begins anew. A worker that reads one later
@@ -263,9 +264,10 @@ func (c *count) scan(ctx context.Context) error {
 	return err
 }
 
-// tardy says whether a record came so late that a count before this one has not known it: its reader is about to find that out, too.
-func (c *count) tardy(ctx context.Context) (string, error) {
-	marks, err := c.Generation.Marks(ctx)
+// lateRecordReason says whether a record came so late that a count before this one has not known it: its reader is about to find that out,
+// too.
+func (c *count) lateRecordReason(ctx context.Context) (string, error) {
+	marks, err := c.Generation.CountExtents(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 // display is a target that seems wrong to a Verify.
 type display struct {
 	group string
-	lanes.Display
+	lanes.WrongDisplay
 }
 
 // lookAtDisplays compares targets once more. One that a worker writes meanwhile is not wrong: it lags. One that no worker has
@@ -26,17 +26,17 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 		if pace.Sleep(ctx, c.Margin) != nil {
 			return context.Cause(ctx)
 		}
-		passed, err := c.passed(ctx, read)
+		passed, err := c.workersReached(ctx, read)
 		if err != nil {
 			return err
 		}
 		var left []display
 		for _, before := range suspects {
-			wrong, err := c.Generation.Displays(ctx, before.group)
+			wrong, err := c.Generation.WrongDisplays(ctx, before.group)
 			if err != nil {
 				return fmt.Errorf("comparing the displays of %s: %w", before.group, err)
 			}
-			i := slices.IndexFunc(wrong, func(d lanes.Display) bool { return d.Item == before.Item && d.Stamp == before.Stamp })
+			i := slices.IndexFunc(wrong, func(d lanes.WrongDisplay) bool { return d.Item == before.Item && d.Stamp == before.Stamp })
 			switch {
 			case i < 0:
 			case wrong[i].Parked:
@@ -45,7 +45,7 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 			case !wrong[i].PutOff.IsZero():
 				left = append(left, display{before.group, wrong[i]})
 			case passed:
-				c.find(Finding{Group: before.group, Display: &wrong[i]})
+				c.addFinding(Finding{Group: before.group, Display: &wrong[i]})
 			default:
 				left = append(left, before)
 			}
@@ -60,20 +60,20 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 	return nil
 }
 
-// passed reports whether workers are done with all records up to some positions, by shard.
-func (c *count) passed(ctx context.Context, read map[string]string) (bool, error) {
+// workersReached reports whether workers are done with all records up to some positions, by shard.
+func (c *count) workersReached(ctx context.Context, read map[string]string) (bool, error) {
 	rows, err := awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) { return c.Leases.Load(ctx) })
 	if err != nil {
 		return false, fmt.Errorf("reading the leases: %w", err)
 	}
-	doneUpTo := map[string]string{}
+	upTo := map[string]string{}
 	for _, l := range rows {
 		if l.Stream == c.StreamARN && l.OfShard() {
-			doneUpTo[l.Shard] = done(l)
+			upTo[l.Shard] = doneUpTo(l)
 		}
 	}
 	for shard, position := range read {
-		if c.reader.shards[shard].holds(position) && doneUpTo[shard] < position {
+		if c.reader.shards[shard].holds(position) && upTo[shard] < position {
 			return false, nil
 		}
 	}

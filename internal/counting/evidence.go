@@ -76,7 +76,7 @@ func sum(key, a, b []byte) ([]byte, bool) {
 		return nil, false
 	}
 	both := tally.Sum(tally.Parse(string(a)), tally.Parse(string(b)))
-	return []byte(both.String()), !both.Beyond
+	return []byte(both.String()), !both.Overflow
 }
 
 // addItem keeps what the scan has found of an item.

@@ -38,7 +38,7 @@ type reader struct {
 	shards map[string]*shard
 	order  []*shard               // parents first
 	lanes  map[string]lanes.Shard // the generation's rows of shards, as last read
-	mark   *lanes.Mark            // how far the count had read when it began to compare; nil before
+	mark   *lanes.CountExtent     // how far the count had read when it began to compare; nil before
 }
 
 // shard is how far one shard is read.
@@ -61,11 +61,11 @@ type lateRecord struct {
 func (s *shard) claim(l leases.Lease) (upTo string) {
 	switch {
 	case l.Finished() && s.info.End == "": // the list is older than the lease: where the shard ends shows when it is read
-		return done(l)
+		return doneUpTo(l)
 	case l.Finished():
 		s.finished, s.start = true, lanes.Pad(s.info.End)
 	default:
-		s.start = done(l)
+		s.start = doneUpTo(l)
 	}
 	s.at = max(s.at, s.start)
 	return s.start
@@ -205,11 +205,11 @@ func (r *reader) read(ctx context.Context, s *shard) error {
 	if err != nil && (streamapi.Classify(err) == streamapi.VerdictExpired || awscall.Passes(err) && s.at > before) {
 		return r.read(ctx, s)
 	}
-	return gone(s.info.ID, err)
+	return asErrAgain(s.info.ID, err)
 }
 
-// gone has a count begin anew that reads what the stream has dropped meanwhile.
-func gone(shard string, err error) error {
+// asErrAgain has a count begin anew that reads what the stream has dropped meanwhile.
+func asErrAgain(shard string, err error) error {
 	if verdict := streamapi.Classify(err); err != nil && (verdict == streamapi.VerdictTrimmed || verdict == streamapi.VerdictGone) {
 		return errAgain{"the stream has dropped records of shard " + shard}
 	}
@@ -241,7 +241,7 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	return nil
 }
 
-func (r *reader) setMark(m lanes.Mark) {
+func (r *reader) setExtent(m lanes.CountExtent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mark = &m
@@ -326,7 +326,7 @@ func (r *reader) isReached(s *shard) bool {
 }
 
 // lateFor returns a shard with a record that a mark's count must have known, and has not read; "" if there is none.
-func (r *reader) lateFor(m lanes.Mark) string {
+func (r *reader) lateFor(m lanes.CountExtent) string {
 	for id, s := range r.shards {
 		for _, rec := range s.late {
 			if rec.position > r.lanes[id].From && rec.position > m.Read[id] && !rec.created.After(m.Until) {

@@ -41,13 +41,13 @@ type Shard struct {
 
 // Group is what the rows of a group hold.
 type Group struct {
-	Base  int64             // operations on the base row
-	Total tally.Amount      // of all rows
-	HW    map[string]string // by lane: the padded position of the last record that was added
+	Base      int64             // operations on the base row
+	Total     tally.Amount      // of all rows
+	HighWater map[string]string // by lane: the padded position of the last record that was added
 }
 
-// Display is a target that shows something else than what the rows of its group hold.
-type Display struct {
+// WrongDisplay is a target that shows something else than what the rows of its group hold.
+type WrongDisplay struct {
 	Item       change.Key
 	Attribute  string
 	Want, Have string    // as people read them; "" for nothing
@@ -56,8 +56,8 @@ type Display struct {
 	PutOff     time.Time // until when the roll-up is put off; zero: it is not
 }
 
-// Mark says how far a count has read.
-type Mark struct {
+// CountExtent says how far a count has read.
+type CountExtent struct {
 	ID    string
 	Until time.Time         // a record whose time is later was surely written after the count's scan
 	Read  map[string]string // by shard: the padded position of the last record read; "" for none

@@ -25,7 +25,7 @@ func TestBackgroundWorkKeepsToItsBudget(t *testing.T) {
 			"seeding": func(ctx context.Context, e *projections.Engine, _ []change.Key) error { return e.Seed(ctx, nil) },
 			"replay": func(ctx context.Context, e *projections.Engine, keys []change.Key) error {
 				for {
-					pass, left, err := e.Aim(ctx)
+					pass, left, err := e.NextPass(ctx)
 					if err != nil || left == 0 {
 						return err
 					}

@@ -38,7 +38,7 @@ func TestContestedValueThatIsGivenUpDuringSeedingIsOffTheList(t *testing.T) {
 				w.changing(added, nil)
 				e = w.changing(changed, nil)
 				for done := 0; ; done++ {
-					pass, left, err := e.Aim(w.ctx)
+					pass, left, err := e.NextPass(w.ctx)
 					if err != nil {
 						t.Fatal(err)
 					}

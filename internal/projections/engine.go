@@ -58,8 +58,8 @@ type Config struct {
 	DueOnly      bool          // WorkTasks leaves displays that may not be written yet to the process that put them off
 	// OnlyFolding applies records to rules that fold them only: another program applies them to the others.
 	OnlyFolding bool
-	// Count finds what the groups of a rule that folds records began with. It is told of the items that it has read. nil: this program
-	// does not read the stream, and cannot count.
+	// Count finds what the groups of a hot rule began with, and calls report with the number of items that it has read so far. nil: this
+	// program does not read the stream, so it cannot count.
 	Count    func(ctx context.Context, g *Generation, report func(items int64)) error
 	Creating func() // called while DynamoDB makes the state table; default: nothing
 	HealsMax int    // corrections of one rule's attributes on one item in ten minutes; default 300
@@ -286,9 +286,9 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	return e.seen.RecordMissing(ctx, atOnce)
 }
 
-// NoteFollowed notes the lease table of the processes that follow the stream, which inspect.ReadOrigins reads. It must exist: a crash
+// RecordLeaseTable notes the lease table of the processes that follow the stream, which inspect.ReadOrigins reads. It must exist: a crash
 // leaves no note without one. besideFunction says that the processes leave some rules to a function.
-func (e *Engine) NoteFollowed(ctx context.Context, leaseTable string, besideFunction bool) error {
+func (e *Engine) RecordLeaseTable(ctx context.Context, leaseTable string, besideFunction bool) error {
 	own, err := registry.ReadTable(ctx, e.tables.Reader)
 	if err != nil || own != nil && own.Leases == leaseTable && own.BesideFunction == besideFunction {
 		return err

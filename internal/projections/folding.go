@@ -51,14 +51,7 @@ func (e *Engine) recountLost(ctx context.Context, from *host.Shard) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	var rules []*plan.Binding
-	for _, b := range e.folding.Rules() {
-		if reason, ok := lost[b]; ok {
-			e.host.Logger.WarnContext(ctx, "a rule is counted anew", "rule", b.Rule.Name, "reason", reason)
-			rules = append(rules, b)
-		}
-	}
-	return e.registry.Recount(ctx, rules)
+	return e.folding.Recount(ctx, lost)
 }
 
 // Folds reports whether a rule in force folds records: a driver must then tell the shard of each record.
@@ -100,8 +93,8 @@ func (e *Engine) Generations() (all []*Generation) {
 }
 
 func (e *Engine) generation(b *plan.Binding) *Generation {
-	compare := func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error) {
-		return groupaudit.Displays(ctx, e.host, g)
+	compare := func(ctx context.Context, g plan.GroupRef) ([]lanes.WrongDisplay, error) {
+		return groupaudit.WrongDisplays(ctx, e.host, g)
 	}
 	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now,
 		Compare: compare, Rederive: e.Rederive, Shown: groupaudit.Shown, Wanted: groupaudit.Wanted}

@@ -139,7 +139,7 @@ func readContested(e *Engine, r table.Row, target audit.ContestedTarget) {
 func readRow(a *audits.Audit, e *Engine, r table.Row) {
 	item := attributes.ItemFromTable(r)
 	a.Contributions(item, func(drift.Amount) {})
-	e.sweep.Sort([]change.Key{{Partition: item["pk"].Text(), Sort: item["sk"].Text()}})
+	e.sweep.Classify([]change.Key{{Partition: item["pk"].Text(), Sort: item["sk"].Text()}})
 	state.EntryItem(r)
 	state.ReferenceChild(r)
 	state.ReadTask(e.tables.Reader, e.planner, r)

@@ -122,7 +122,7 @@ func TestTornSeedingCursorBeginsAnew(t *testing.T) {
 			w := newWorld(t, socialRules)
 			w.social()
 			e := w.engine(w.sim)
-			cursor, _, err := e.seeding.Aimed(w.ctx)
+			cursor, _, err := e.seeding.NextPass(w.ctx)
 			if err == nil {
 				err = e.seeding.Save(w.ctx, &cursor)
 			}

@@ -255,7 +255,7 @@ func TestWorkersThatDoNotReadTheStreamSayThatTheyCannotCount(t *testing.T) {
 	w := newWorld(t, hotRule)
 	e := w.engine(nil)
 	for doing, err := range map[string]error{
-		"seeding": e.Seed(w.ctx, nil), "a replay": func() error { _, _, err := e.Aim(w.ctx); return err }(),
+		"seeding": e.Seed(w.ctx, nil), "a replay": func() error { _, _, err := e.NextPass(w.ctx); return err }(),
 	} {
 		if setup, ok := errors.AsType[*SetupError](err); !ok || setup.Remedy == "" {
 			t.Errorf("%s says %v", doing, err)
@@ -371,7 +371,7 @@ func TestLateRecordsBeginANewGeneration(t *testing.T) {
 	e := w.counting()
 	s := w.open(e, "s", "")
 	end := time.Now().Truncate(time.Second)
-	mark := lanes.Mark{ID: "c", Until: end, Read: map[string]string{"s": ""}}
+	mark := lanes.CountExtent{ID: "c", Until: end, Read: map[string]string{"s": ""}}
 	if err := e.Generations()[0].NoteCount(w.ctx, mark); err != nil {
 		t.Fatal(err)
 	}

@@ -370,7 +370,7 @@ func TestSeedingLeavesNoMarkOfWhatWasLost(t *testing.T) {
 	w.put(change.Item{"pk": s("POST#p1"), "sk": s("METADATA")})
 	w.put(vote(change.Number("1")))
 	e := w.engine(nil)
-	pass, _, err := e.Aim(w.ctx)
+	pass, _, err := e.NextPass(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,9 @@ func (e *Engine) ParkRecord(ctx context.Context, id, code, reason string, raw []
 	return err
 }
 
-// RetryParked rederives the item. What was parked goes if the item is good now; otherwise it stays with its new reason. Records
-// that could not be read stay, as do contested targets and those with too many values. It returns inspect.ErrNotParked for an unknown id.
+// RetryParked rederives the item. What was parked goes if the item is good now; otherwise it stays with its new reason. A record that could
+// not be read stays. The row of a contested target goes once fewer than two items claim it, and that of an aggregate with too many values
+// once it has few enough. It returns inspect.ErrNotParked for an unknown id.
 func (e *Engine) RetryParked(ctx context.Context, id string) error {
 	p, err := e.FindParked(ctx, id)
 	if err != nil {

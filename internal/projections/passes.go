@@ -15,9 +15,9 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Aim says which pass is next to bring the rules into force, and how many are left with it; 0: nothing.
-func (e *Engine) Aim(ctx context.Context) (text string, left int, err error) {
-	cursor, left, err := e.seeding.Aimed(ctx)
+// NextPass names the next pass that brings the rules into force, and says how many passes are left with it. 0: every rule is in force.
+func (e *Engine) NextPass(ctx context.Context) (text string, left int, err error) {
+	cursor, left, err := e.seeding.NextPass(ctx)
 	if err != nil || left == 0 {
 		return "", 0, err
 	}
@@ -72,17 +72,17 @@ func (p pass) work(ctx context.Context, keys []change.Key) error {
 	var do func([]change.Key) error
 	switch p.Phase {
 	case state.PhaseDerive:
-		return p.rederive(ctx, keys, p.planner.Derives, plan.Sources)
+		return p.rederiveConcerned(ctx, keys, p.planner.Derives, plan.Sources)
 	case state.PhaseShow:
-		do = func(keys []change.Key) error { return p.apply(ctx, keys, p.show) }
+		do = func(keys []change.Key) error { return p.applyPlanned(ctx, keys, p.show) }
 	case state.PhaseRederive:
 		concerns, err := p.Concerns(p.planner.Set)
 		if err != nil {
 			return err
 		}
-		return p.rederive(ctx, keys, concerns, plan.Itself)
+		return p.rederiveConcerned(ctx, keys, concerns, plan.Itself)
 	case state.PhaseClean:
-		do = func(keys []change.Key) error { return p.apply(ctx, keys, p.clean) }
+		do = func(keys []change.Key) error { return p.applyPlanned(ctx, keys, p.clean) }
 	case state.PhaseSweep:
 		do = func(keys []change.Key) error {
 			return p.registry.Under(ctx, func() error { return p.sweep.Work(ctx, keys) })
@@ -93,8 +93,8 @@ func (p pass) work(ctx context.Context, keys []change.Key) error {
 	return p.inPieces(ctx, keys, do)
 }
 
-// rederive rederives the items of a page that concern the pass, and counts all of them, the others by their key.
-func (p pass) rederive(ctx context.Context, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
+// rederiveConcerned rederives the items of a page that concern the pass, and counts all of them, the others by their key.
+func (p pass) rederiveConcerned(ctx context.Context, keys []change.Key, concerns func(change.Key) bool, sc plan.Scope) error {
 	seen := sightings.Page{Looked: int64(len(keys))}
 	var wanted []change.Key
 	for _, k := range keys {
@@ -112,8 +112,9 @@ func (p pass) rederive(ctx context.Context, keys []change.Key, concerns func(cha
 	return nil
 }
 
-// apply applies what is planned for items under the rules in force.
-func (p pass) apply(ctx context.Context, keys []change.Key, planned func(context.Context, []change.Key) (*plan.Changes, error)) error {
+// applyPlanned applies what is planned for items under the rules in force.
+func (p pass) applyPlanned(ctx context.Context, keys []change.Key,
+	planned func(context.Context, []change.Key) (*plan.Changes, error)) error {
 	return p.registry.Under(ctx, func() error {
 		pl, err := planned(ctx, keys)
 		if err != nil {
@@ -151,7 +152,7 @@ func (p pass) clean(ctx context.Context, keys []change.Key) (*plan.Changes, erro
 	pl := &plan.Changes{}
 	for _, k := range wrote {
 		if items[k] != nil {
-			p.planner.Formerly(pl, k, items[k])
+			p.planner.PlanFormerLeftovers(pl, k, items[k])
 		}
 	}
 	return pl, err

@@ -46,7 +46,7 @@ func (w *world) replay(e *Engine) []string {
 	w.t.Helper()
 	var passes []string
 	for {
-		pass, left, err := e.Aim(w.ctx)
+		pass, left, err := e.NextPass(w.ctx)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestTwoDriversAtOnce(t *testing.T) {
 	var passes []string
 	f.around = func(op string, pass func() error) error {
 		if op == "Scan" {
-			text, left, err := other.Aim(w.ctx)
+			text, left, err := other.NextPass(w.ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestLevelThatIsShownAgainIsAnotherPass(t *testing.T) {
 	}
 	var shown []string
 	f.around = func(op string, pass func() error) error {
-		text, _, err := driver.Aim(w.ctx)
+		text, _, err := driver.NextPass(w.ctx)
 		if op != "Scan" || err != nil || !strings.HasPrefix(text, "show/") {
 			return pass() // a count is no pass of a driver's
 		}
@@ -152,7 +152,7 @@ func TestLevelThatIsShownAgainIsAnotherPass(t *testing.T) {
 			if err := driver.Complete(w.ctx, shown[0]); err != nil {
 				t.Error(err)
 			}
-			if again, _, err := driver.Aim(w.ctx); err != nil || again != text {
+			if again, _, err := driver.NextPass(w.ctx); err != nil || again != text {
 				t.Errorf("after the end of the first showing comes %q, %v; want %s", again, err, text)
 			}
 		}

@@ -15,8 +15,9 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// Process applies records. records[:done] are durable, roll-ups included; err says why the next one is not. Records of one item
-// must come in their order; repetition, overlapping calls and any cut into batches are harmless (promise 2).
+// Process applies records. records[:done] are durable: each roll-up is done, is put off to WorkTasks by a row of the state table, or is
+// left to the seeding of a rule that is not live. err says why the next record is not. Records of one item must come in their order;
+// repetition, overlapping calls and any cut into batches are harmless (promise 2).
 func (e *Engine) Process(ctx context.Context, records []change.Record) (done int, err error) {
 	return e.process(ctx, records, nil)
 }
@@ -27,7 +28,7 @@ func (e *Engine) process(ctx context.Context, records []change.Record, from *hos
 		return 0, nil
 	}
 	var pl *plan.Changes
-	var w *work
+	var w *application
 	err = e.registry.Under(ctx, func() error {
 		pl = e.planner.Plan(records)
 		w = e.apply(ctx, pl, len(records), from)
@@ -50,8 +51,8 @@ func (e *Engine) process(ctx context.Context, records []change.Record, from *hos
 	return w.Done, w.Err
 }
 
-// work is the application of one plan.
-type work struct {
+// application is the application of one plan.
+type application struct {
 	*Engine
 	*host.Run
 
@@ -60,21 +61,21 @@ type work struct {
 
 // apply applies the parts of a plan for so many records. Any order is correct; this one saves requests: a roll-up after the moves
 // sees all their sums, and what makes items comes before what writes on them.
-func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int, from *host.Shard) *work {
+func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int, from *host.Shard) *application {
 	slot, release := e.slots.take()
 	defer release()
-	w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, Defers: records > 0, Shard: from}}
-	w.moves(ctx, pl)
-	for _, family := range slices.Backward(host.Having[host.Kind](Kinds)) {
+	w := &application{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix + slot, Done: records, MayPutOff: records > 0, Shard: from}}
+	w.applyMoves(ctx, pl)
+	for _, family := range slices.Backward(host.FamiliesWith[host.Kind](Kinds)) {
 		family.Apply(ctx, w.Run, pl)
 	}
 	w.rollUp(ctx, pl)
-	w.takeOff(ctx, &pl.Leftovers)
+	w.removeLeftovers(ctx, &pl.Leftovers)
 	return w
 }
 
-// moves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
-func (w *work) moves(ctx context.Context, pl *plan.Changes) {
+// applyMoves applies the ledger moves, and adds the roll-ups that they ask for to the plan.
+func (w *application) applyMoves(ctx context.Context, pl *plan.Changes) {
 	var moves []*plan.Move
 	for _, mv := range pl.Moves.All() {
 		moves = append(moves, mv)
@@ -95,7 +96,7 @@ func (w *work) moves(ctx context.Context, pl *plan.Changes) {
 }
 
 // rollUp brings up to date, once, what several sources make together. The marks of rules that are not live wait.
-func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
+func (w *application) rollUp(ctx context.Context, pl *plan.Changes) {
 	keptMarks := map[*plan.Move]bool{}
 	notShown := func(g plan.GroupRef, err error) {
 		ru, waits := pl.Rollups.Of(g), errors.Is(err, host.ErrNotLive)
@@ -110,13 +111,13 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		}
 	}
 	rolledUp := false // the groups of all families that roll up together
-	for _, family := range slices.Backward(host.Having[host.Grouper](Kinds)) {
+	for _, family := range slices.Backward(host.FamiliesWith[host.Grouper](Kinds)) {
 		if groups.ShowsGroups(family) && rolledUp {
 			continue
 		}
 		rolledUp = rolledUp || groups.ShowsGroups(family)
 		refs := groupsOf(family, pl)
-		if w.Defers {
+		if w.MayPutOff {
 			left, waiting, errs := w.PutOff(ctx, refs, pl)
 			for i, err := range errs {
 				if err != nil {
@@ -128,8 +129,8 @@ func (w *work) rollUp(ctx context.Context, pl *plan.Changes) {
 		for i, err := range family.RollUp(ctx, w.Run, refs, pl) {
 			if err != nil {
 				notShown(refs[i], err)
-			} else if pl.Rollups.Of(refs[i]).OnlyShows() {
-				w.NoteRolledUp(refs[i], w.Defers)
+			} else if pl.Rollups.Of(refs[i]).MayWait() {
+				w.NoteRolledUp(refs[i], w.MayPutOff)
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func groupsOf(family host.Grouper, pl *plan.Changes) []plan.GroupRef {
 }
 
 // clearMarks clears the due marks of entries whose aggregates are all shown.
-func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*plan.Move]bool) {
+func (w *application) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*plan.Move]bool) {
 	seen := map[*plan.Move]bool{}
 	for _, ru := range pl.Rollups.All() {
 		for _, mv := range ru.Marks {
@@ -163,47 +164,47 @@ func (w *work) clearMarks(ctx context.Context, pl *plan.Changes, keptMarks map[*
 	}
 }
 
-// takeOff takes what former rules, or rules of a former entity, wrote off items. An item that is again what it was keeps it.
-func (w *work) takeOff(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
+// removeLeftovers takes what former rules, or rules of a former entity, wrote off items. An item that is again what it was keeps it.
+func (w *application) removeLeftovers(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
-		w.Ended(ctx, left.First, id.Binding, id.Key, w.takeOffOne(ctx, id, left))
+		w.Ended(ctx, left.First, id.Binding, id.Key, w.removeLeftover(ctx, id, left))
 	}
 }
 
-// takeOffOne judges the item anew if another writer has changed it meanwhile.
-func (w *work) takeOffOne(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+// removeLeftover judges the item anew if another writer has changed it meanwhile.
+func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
-			return table.Finished, w.drop(ctx, id, left)
+			return table.Finished, w.deleteMadeItem(ctx, id, left)
 		}
-		ended, current, err := w.host.Targets.Write(ctx, w.takeOffNames(id, left))
+		ended, current, err := w.host.Targets.Write(ctx, w.leftoverRemoval(id, left))
 		if err != nil || ended != target.RaceLost || current == nil {
 			return table.Finished, err
 		}
-		left = w.planner.Again(id, left, current)
+		left = w.planner.Reassess(id, left, current)
 		return table.FinishedIf(left == nil), nil
 	})
 }
 
-// drop deletes an item that was made for a retired rule. The item carries the engine's mark and the retired rule's stamp, as they
+// deleteMadeItem deletes an item that was made for a retired rule. The item carries the engine's mark and the retired rule's stamp, as they
 // were seen (promise 8). It stays if a rule that makes items and has not retired has it by now.
-func (w *work) drop(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+func (w *application) deleteMadeItem(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	c := table.NewExpression()
 	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
 	own := stamp.Context(w.planner.Incarnation, id.Key, "")
-	for _, b := range left.Unless {
+	for _, b := range left.Makers {
 		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
 	}
 	w.Counters.Made.Add(1)
 	return w.tables.DeleteItem(ctx, id.ID, "deleting an item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }
 
-// takeOffNames takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
-func (w *work) takeOffNames(id plan.ItemRule, left *plan.Leftover) *target.Write {
+// leftoverRemoval takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
+func (w *application) leftoverRemoval(id plan.ItemRule, left *plan.Leftover) *target.Write {
 	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
 	t.Holds(left.Last, id.Stamp)
-	for _, b := range left.Beside {
+	for _, b := range left.Shared {
 		t.Holds(left.Last, b.Stamp)
 	}
 	t.Holds(left.Last, id.Rule.Writes...) // also those that stay: with the stamp goes what tells of them

@@ -77,7 +77,7 @@ func (e *Engine) rederive(ctx context.Context, keys []change.Key, sc plan.Scope,
 
 // rederived is how a few items were rederived.
 type rederived struct {
-	*work
+	*application
 	items map[change.Key]change.Item
 	moves []*plan.Move // of every item
 }
@@ -114,7 +114,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		moves = append(moves, mv)
 	}
-	for _, m := range host.Having[host.Maker](Kinds) {
+	for _, m := range host.FamiliesWith[host.Maker](Kinds) {
 		if err := m.Restore(ctx, e.host, moves); err != nil {
 			return nil, err
 		}

@@ -85,7 +85,7 @@ func TestManyRulesGoLive(t *testing.T) {
 					return pass()
 				}
 				steps++
-				show, _, err := other.Aim(w.ctx)
+				show, _, err := other.NextPass(w.ctx)
 				if err == nil {
 					err = other.Work(w.ctx, show, w.keysOf(other, show))
 				}

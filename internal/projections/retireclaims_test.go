@@ -17,7 +17,7 @@ func TestASecondChangeBeforeTheFirstIsCarriedOut(t *testing.T) {
 	from := w.drain(w.seeded(), 0)
 	e := w.changing(withRule(t, socialRules, "comment-author",
 		`comment-author: { copy: nick as userName, from: User, to: Comment, by: userId }`), nil)
-	pass, _, err := e.Aim(w.ctx)
+	pass, _, err := e.NextPass(w.ctx)
 	if err = errors.Join(err, w.work(e, pass)); err != nil { // and is stopped before anything retires
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestALateSumIsTakenOffThoughTheRuleToCorrectItIsReplacedMeanwhile(t *testin
 	e := w.changing(withRule(t, socialRules, "comment-score", `comment-score: { sum: score * 2, of: Comment, as: Post.score }`), nil)
 	for pass := ""; pass != "clean/2"; {
 		var err error
-		if pass, _, err = e.Aim(w.ctx); err != nil || pass == "" {
+		if pass, _, err = e.NextPass(w.ctx); err != nil || pass == "" {
 			t.Fatalf("aimed at %q, %v", pass, err)
 		}
 		if pass == "clean/2" {
@@ -206,7 +206,7 @@ func TestAMirrorItemStaysWhileTheRuleThatHasItIsRetiring(t *testing.T) {
 	e := w.changing(withRule(t, lastRules, "last", "last: { mirror: Ticket, as: Last, attributes: [title] }"), nil)
 	for pass := ""; pass != "clean/2"; {
 		var err error
-		if pass, _, err = e.Aim(w.ctx); err != nil || pass == "" {
+		if pass, _, err = e.NextPass(w.ctx); err != nil || pass == "" {
 			t.Fatalf("aimed at %q, %v", pass, err)
 		}
 		if pass == "clean/2" {

@@ -33,7 +33,7 @@ func TestFailedRollupIsToldBesideHotDisplay(t *testing.T) {
 	putOff := func(key change.Key) {
 		g := plan.GroupRef{Binding: e.planner.InForce[0], Group: key.String()}
 		c := table.NewExpression()
-		update := state.AskRollup(c, g, time.Now())
+		update := state.PutOffRollup(c, g, time.Now())
 		if _, err := e.host.Tables.UpdateState(w.ctx, g.ID, "putting off", state.DueRollupKey(g), update, "", c); err != nil {
 			t.Error(err)
 		}
@@ -221,7 +221,7 @@ rules:
 		}
 		g, c := plan.GroupRef{Binding: recent, Group: thePost.String()}, table.NewExpression()
 		put := w.engine(nil).host.Tables
-		update := state.AskRollup(c, g, time.Now())
+		update := state.PutOffRollup(c, g, time.Now())
 		if _, err := put.UpdateState(w.ctx, g.ID, "putting off", state.DueRollupKey(g), update, "", c); err != nil {
 			t.Fatal(err)
 		}

@@ -159,7 +159,7 @@ func (h *ruleHistory) step(may int) {
 			if err = e.Seed(h.ctx, nil); err == nil {
 				break
 			}
-		} else if pass, n, err = e.Aim(h.ctx); err == nil && n > 0 {
+		} else if pass, n, err = e.NextPass(h.ctx); err == nil && n > 0 {
 			err = errors.Join(h.workOff(e, pass), e.Complete(h.ctx, pass))
 		} else if err == nil {
 			break

@@ -13,7 +13,8 @@ import (
 )
 
 // Seeding brings new rules into force over all items that are there already, beside the stream (promise 10), level by level: what a
-// level's rules write is there when the next level's scan begins. Each level takes a scan that derives, then one that shows.
+// level's rules write is there when the next level's scan begins. Each level takes up to three passes: one derives, one counts for hot
+// rules, one shows. Then former rules retire, and two more passes take back what they wrote.
 
 // seedPageMax is how many items are worked off between two places of the cursor.
 const seedPageMax = 500
@@ -24,7 +25,7 @@ func (e *Engine) Seed(ctx context.Context, progress func(SeedProgress)) error {
 		progress = func(SeedProgress) {}
 	}
 	for done := 0; ; {
-		cursor, left, err := e.seeding.Aimed(ctx)
+		cursor, left, err := e.seeding.NextPass(ctx)
 		if err != nil {
 			return fmt.Errorf("seeding: %w", err)
 		}

@@ -91,7 +91,7 @@ func (e *Engine) rollUpDue(ctx context.Context, d state.DueRollup) error {
 		return e.registry.Under(ctx, func() error {
 			pl := &plan.Changes{}
 			pl.Rollups.Put(d.Group, &plan.Rollup{Asked: true})
-			w := &work{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix}}
+			w := &application{Engine: e, Run: &host.Run{Host: e.host, Suffix: e.suffix}}
 			w.rollUp(ctx, pl)
 			return w.Err
 		})
@@ -110,7 +110,7 @@ func (e *Engine) workRollups(ctx context.Context, all []state.DueRollup, failed 
 	var due []state.DueRollup
 	for _, d := range all {
 		now := e.host.Now()
-		switch early := max(d.Due.Sub(now), e.host.Rests(d.Group)); {
+		switch early := max(d.Due.Sub(now), e.host.DebounceLeft(d.Group)); {
 		case failed[state.DueRollupKey(d.Group)] != nil:
 		case early > 0 && early <= max(e.host.PeriodOf(d.Group), displayEveryMax): // of a clock that is far ahead, it is due
 			wait(early)

@@ -22,8 +22,8 @@ import (
 
 // Engine is what a replay feeds. A pass is one way over all items of a table, as an opaque text that survives a restart.
 type Engine interface {
-	// Aim returns the pass to work off next to bring the rules into force, and how many are left with it; 0 if none is.
-	Aim(ctx context.Context) (pass string, left int, err error)
+	// NextPass returns the pass to work off next to bring the rules into force, and how many are left with it; 0 if none is.
+	NextPass(ctx context.Context) (pass string, left int, err error)
 	// TableOf names the table whose items the pass goes over: the user's or the state table.
 	TableOf(pass string) string
 	// RulesOf names the rules that the pass is for.

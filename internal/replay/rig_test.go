@@ -114,7 +114,7 @@ func (p *process) at(call string) error {
 	return nil
 }
 
-func (p *process) Aim(context.Context) (string, int, error) {
+func (p *process) NextPass(context.Context) (string, int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.left) == 0 {

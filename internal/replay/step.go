@@ -62,7 +62,7 @@ func (d *driver) next(ctx context.Context, last Step) (Step, error) {
 func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 	completed := ""
 	for {
-		pass, left, err := d.Engine.Aim(ctx)
+		pass, left, err := d.Engine.NextPass(ctx)
 		switch {
 		case err != nil:
 			return Step{}, fmt.Errorf("asking what rules need: %w", err)
@@ -80,7 +80,7 @@ func (d *driver) nextChange(ctx context.Context, last Step) (Step, error) {
 			continue
 		}
 		// Another process may have completed the pass before its run was opened, which then was begun again for nothing.
-		if still, _, err := d.Engine.Aim(ctx); err != nil || still == pass {
+		if still, _, err := d.Engine.NextPass(ctx); err != nil || still == pass {
 			step.Changes, step.Left = true, left
 			return step, err
 		}

@@ -17,19 +17,19 @@ type Amount struct {
 	Value      decimal.Decimal
 	Members    int64 // sources that contribute
 	Operations int64 // changes of the rows that hold it
-	Beyond     bool  // no DynamoDB number holds the value
+	Overflow   bool  // no DynamoDB number holds the value
 	Parts      Parts // of a rule with `per`, whose value is 0
 }
 
 // IsEmpty reports whether nothing was added. An amount of sources that add up to 0 is not empty.
 func (a Amount) IsEmpty() bool {
-	return !a.Beyond && a.Value.IsZero() && a.Members == 0 && len(a.Parts.Values()) == 0
+	return !a.Overflow && a.Value.IsZero() && a.Members == 0 && len(a.Parts.Values()) == 0
 }
 
 // String is the amount as facts hold it.
 func (a Amount) String() string {
 	value := a.Value.String()
-	if a.Beyond {
+	if a.Overflow {
 		value = beyond
 	}
 	return fmt.Sprintf("%s/%d/%d%s", value, a.Members, a.Operations, a.Parts)
@@ -41,7 +41,7 @@ func (a Amount) Negative() Amount {
 	for per, p := range a.Parts {
 		parts[per] = Share{p.Value.Neg(), -p.Members}
 	}
-	return Amount{Value: a.Value.Neg(), Members: -a.Members, Beyond: a.Beyond, Parts: parts}
+	return Amount{Value: a.Value.Neg(), Members: -a.Members, Overflow: a.Overflow, Parts: parts}
 }
 
 // Parse reads what String wrote. What is missing is 0.
@@ -52,7 +52,7 @@ func Parse(text string) Amount {
 	a := Amount{Members: ParseCount(members), Operations: ParseCount(operations), Parts: parseParts(parts)}
 	var err error
 	a.Value, err = decimal.Parse(value)
-	a.Beyond = err != nil
+	a.Overflow = err != nil
 	return a
 }
 
@@ -72,7 +72,7 @@ func Sum(all ...Amount) (sum Amount) {
 	for i, a := range all {
 		values[i] = a.Value
 		sum.Members, sum.Operations = sum.Members+a.Members, sum.Operations+a.Operations
-		sum.Beyond = sum.Beyond || a.Beyond
+		sum.Overflow = sum.Overflow || a.Overflow
 		for per, p := range a.Parts {
 			if sum.Parts == nil {
 				sum.Parts, shares = Parts{}, map[string][]decimal.Decimal{}
@@ -83,7 +83,7 @@ func Sum(all ...Amount) (sum Amount) {
 	}
 	exactly := func(values []decimal.Decimal) decimal.Decimal {
 		value, err := decimal.Sum(values...)
-		sum.Beyond = sum.Beyond || err != nil
+		sum.Overflow = sum.Overflow || err != nil
 		return value
 	}
 	sum.Value = exactly(values)
@@ -133,5 +133,5 @@ func Differences(before, after map[string]Amount) map[string]Amount {
 
 // Equals reports whether two amounts are the same, however many operations made them.
 func (a Amount) Equals(b Amount) bool {
-	return a.Beyond == b.Beyond && a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
+	return a.Overflow == b.Overflow && a.Value.Cmp(b.Value) == 0 && a.Members == b.Members && a.Parts.String() == b.Parts.String()
 }

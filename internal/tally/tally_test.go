@@ -55,11 +55,11 @@ func TestAnAmountThatNoNumberHoldsStaysBeyond(t *testing.T) {
 	}
 	a := tally.Amount{Value: most, Members: 1}
 	sum := a.Add(a)
-	if !sum.Beyond || sum.IsEmpty() || !tally.Parse(sum.String()).Beyond || !sum.Add(tally.Amount{}).Beyond {
+	if !sum.Overflow || sum.IsEmpty() || !tally.Parse(sum.String()).Overflow || !sum.Add(tally.Amount{}).Overflow {
 		t.Errorf("twice %s is %s", a, sum)
 	}
 	parts := tally.Amount{Parts: tally.Parts{"x": {Value: most, Members: 1}}}
-	if sum := parts.Add(parts); !sum.Beyond {
+	if sum := parts.Add(parts); !sum.Overflow {
 		t.Errorf("twice %s is %s", parts, sum)
 	}
 }

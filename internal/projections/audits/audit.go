@@ -63,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.readShown(ctx, cfg.Ahead)
+	shown, err := a.awaitShow(ctx, cfg.Ahead)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func Open(ctx context.Context, cfg Config) (*Audit, error) {
 	return a, nil
 }
 
-// readShown tells which live rules' sums are shown everywhere: not those that a scan has still to show.
-func (a *Audit) readShown(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
+// awaitShow adds to waiting the live rules that a show pass has not shown yet. It returns whether everything of a rule is shown.
+func (a *Audit) awaitShow(ctx context.Context, ahead bool) (func(*plan.Binding) bool, error) {
 	if ahead || a.planner.Incarnation == "" {
 		return func(*plan.Binding) bool { return true }, nil
 	}
@@ -131,9 +131,9 @@ func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rul
 	if !cfg.Ahead && len(m.Retire) > 0 {
 		return m.Refusal(a.tables.StateTable)
 	}
-	if !cfg.Ahead && len(m.Fresh) > 0 {
+	if !cfg.Ahead && len(m.New) > 0 {
 		return &table.SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.Fresh[0].Name, a.tables.Table),
+			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.New[0].Name, a.tables.Table),
 			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
 		}
 	}
@@ -145,7 +145,7 @@ func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rul
 	for id := range known {
 		taken[id] = true
 	}
-	for _, r := range m.Fresh {
+	for _, r := range m.New {
 		m.IDs[r] = registry.FreeID(r.Name, taken)
 	}
 	a.planner.Bindings = plan.Bind(cfg.Rules, m.IDs)
@@ -251,7 +251,7 @@ func (a *Audit) Matches() projections.Matches {
 }
 
 // addPointed adds a target at which sources point.
-func (a *Audit) addPointed(p audit.Pointed) {
+func (a *Audit) addPointed(p audit.PointedTarget) {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
 	if a.seen.targets == nil {

@@ -42,7 +42,7 @@ type Inspection struct {
 	Incarnation string
 	Epoch       int       // of the rules
 	Created     time.Time // the state table
-	// BesideFunction says that the processes that follow leave some rules to a Lambda function.
+	// BesideFunction says that the processes that follow the stream leave every rule that is not hot to a Lambda function.
 	BesideFunction bool
 	Rules          []Rule
 	Seeding        *Seeding // nil while no place of a scan is stored
@@ -217,7 +217,7 @@ type Origins struct {
 	Registered bool // the registry is there
 	// FollowedWith is the lease table of the processes that followed the stream; "" if none ever did.
 	FollowedWith string
-	// BesideFunction says that these processes left some rules to a Lambda function.
+	// BesideFunction says that these processes leave every rule that is not hot to a Lambda function.
 	BesideFunction bool
 }
 

@@ -22,7 +22,7 @@ var ErrNotParked = errors.New("nothing is parked under this id")
 
 // Parked is an (item, rule) that is set aside because it can never succeed as it is.
 type Parked struct {
-	state.Parked // its Raw, what came or its beginning, is from FindParked only
+	state.Parked // its Raw and With are set by FindParked only
 
 	Rule string // the rule's name, "unique <Entity>" for a locator, or "record" for one that could not be read
 	Key  change.Key
@@ -46,10 +46,10 @@ func NewParkedReader(rows *table.Reader, p *plan.Planner) ParkedReader { return 
 
 // A record that could not be read may have 300 KB. So lists are read page by page and without it.
 
-// parkedAttributes are those of a parked record in a list: all but raw.
+// parkedAttributes are the attributes that a list reads: all but raw and with.
 var parkedAttributes = []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt", "position", "value"}
 
-// EachParked calls f with every page of what is parked, sorted by id, without Raw. What f changes may or may not follow.
+// EachParked calls f with every page of what is parked, sorted by id, without Raw and With. What f changes may or may not follow.
 func (pr ParkedReader) EachParked(ctx context.Context, f func(page []Parked) error) error {
 	return pr.rows.QueryPages(ctx, listingParked, pr.parkedQuery(table.NewExpression(), parkedAttributes...), func(rows []table.Row) error {
 		page, err := pr.readAllParked(ctx, rows)
@@ -60,7 +60,7 @@ func (pr ParkedReader) EachParked(ctx context.Context, f func(page []Parked) err
 	})
 }
 
-// Parked lists what is parked, sorted by id, without Raw. EachParked needs less memory.
+// Parked lists what is parked, sorted by id, without Raw and With. EachParked needs less memory.
 func (pr ParkedReader) Parked(ctx context.Context) ([]Parked, error) {
 	var all []Parked
 	err := pr.EachParked(ctx, func(page []Parked) error {
@@ -70,7 +70,7 @@ func (pr ParkedReader) Parked(ctx context.Context) ([]Parked, error) {
 	return all, err
 }
 
-// ParkedBehind lists at most limit parked records behind an id ("": all), sorted by id, without Raw. more: others may follow.
+// ParkedBehind lists at most limit parked records behind an id ("": all), sorted by id, without Raw and With. more: others may follow.
 func (pr ParkedReader) ParkedBehind(ctx context.Context, id string, limit int) (page []Parked, more bool, err error) {
 	c := table.NewExpression()
 	in := pr.parkedQuery(c, parkedAttributes...)

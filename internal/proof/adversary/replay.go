@@ -132,7 +132,7 @@ func (w *Worker) replaysWith(ctx context.Context, world World, r Replay, set *ru
 		cfg.Source = export{r.Name, r.Keys}
 	}
 	if r.OneOf != 0 {
-		if _, left, err := engine.Aim(ctx); err != nil || left > 0 {
+		if _, left, err := engine.NextPass(ctx); err != nil || left > 0 {
 			return err // rules are brought into force together
 		}
 		cfg.Rules = []string{set.Rules[r.OneOf%len(set.Rules)].Name}

@@ -243,7 +243,7 @@ func (l *life) verify() error {
 func (l *life) judgeCounts(when string, all []adversary.Miscounted) {
 	for _, m := range all {
 		for _, f := range m.Findings {
-			if !f.Have.Beyond && !l.overflowed {
+			if !f.Have.Overflow && !l.overflowed {
 				l.problem("rule %s is called wrong %s: group %s has %s instead of %s, or shows something else: %+v", m.Rule, when, f.Group,
 					f.Have, f.Want, f.Display)
 			}

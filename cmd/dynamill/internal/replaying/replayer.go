@@ -92,7 +92,7 @@ func (r *replayer) run(ctx context.Context) (err error) {
 
 // work replays, with the rules registered.
 func (r *replayer) work(ctx context.Context) error {
-	pass, left, err := r.engine.Aim(ctx)
+	pass, left, err := r.engine.NextPass(ctx)
 	if err != nil {
 		return r.Env.Classify(fmt.Errorf("looking what the rules need: %w", err))
 	}

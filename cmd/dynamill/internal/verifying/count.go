@@ -137,7 +137,7 @@ func (r *verification) noteCount(rule string, found counting.Result, summary *ve
 }
 
 func amountText(a tally.Amount) string {
-	if a.Beyond {
+	if a.Overflow {
 		return "no number"
 	}
 	return a.Value.String() + " from " + printable.Counted(a.Members, "source")

@@ -102,7 +102,7 @@ func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact))
 	a.factsOfSource(key, img, emit)
 	for id := range a.LeftoversOn(key, img).All() {
 		if a.judged[id.Binding] || id.Former && a.scope.Formers {
-			Spot(drift.Leftover, id.ID, key, emit)
+			EmitSuspect(drift.Leftover, id.ID, key, emit)
 		}
 	}
 	s := &Subject{Key: key, Image: img}
@@ -114,8 +114,8 @@ func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact))
 	}
 }
 
-// Spot says that something about an item is suspect, whatever other facts say.
-func Spot(kind drift.Kind, id string, item change.Key, emit func(drift.Fact)) {
+// EmitSuspect says that something about an item is suspect, whatever other facts say.
+func EmitSuspect(kind drift.Kind, id string, item change.Key, emit func(drift.Fact)) {
 	emit(drift.Fact{About: About(AboutSpot, id, item.String()), Sub: string(kind), Tag: TagHave})
 }
 

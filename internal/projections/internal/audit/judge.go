@@ -17,13 +17,13 @@ type Judge struct {
 	Text    string // and which of its things
 
 	emit    func(drift.Suspect)
-	pointed func(Pointed)
+	pointed func(PointedTarget)
 	about   string
 	open    Case // nil: no fact has come yet
 }
 
-// Pointed is a target at which sources in force point: an item that displays a sum, or a parent.
-type Pointed struct {
+// PointedTarget is a target at which sources in force point: an item that displays a sum, or a parent.
+type PointedTarget struct {
 	Rule    string // its id
 	Target  string // its key, or the unique value by which the rule finds it
 	Sources int64
@@ -31,7 +31,7 @@ type Pointed struct {
 }
 
 // Judge makes a judge that tells suspects to emit, and to pointed each target at which sources point.
-func (a *Auditor) Judge(emit func(drift.Suspect), pointed func(Pointed)) *Judge {
+func (a *Auditor) Judge(emit func(drift.Suspect), pointed func(PointedTarget)) *Judge {
 	return &Judge{Auditor: a, emit: emit, pointed: pointed}
 }
 
@@ -41,7 +41,7 @@ func (j *Judge) Suspect(s drift.Suspect) { j.emit(s) }
 // Pointed tells of a target that the facts are about, if any source points at it.
 func (j *Judge) Pointed(target string, sources int64, exists bool) {
 	if sources > 0 && j.pointed != nil {
-		j.pointed(Pointed{j.ID, target, sources, exists})
+		j.pointed(PointedTarget{j.ID, target, sources, exists})
 	}
 }
 

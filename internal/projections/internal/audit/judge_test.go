@@ -132,7 +132,7 @@ func judged(a *audit.Auditor, items, rows []change.Item) []string {
 }
 
 // judgedAndPointed also tells at which targets sources point.
-func judgedAndPointed(a *audit.Auditor, items, rows []change.Item, pointed func(audit.Pointed)) []string {
+func judgedAndPointed(a *audit.Auditor, items, rows []change.Item, pointed func(audit.PointedTarget)) []string {
 	var facts []drift.Fact
 	add := func(f drift.Fact) { facts = append(facts, f) }
 	for _, it := range items {
@@ -329,12 +329,12 @@ func TestTargetsOfSourcesAreTold(t *testing.T) {
 	a := newAuditor(t)
 	items, rows := right(a)
 	items = append(items, item("C#3/COMMENT postId=q userId=v"), item("C#4/COMMENT postId=q userId=v"), item("USER#w/PROFILE name=Cid"))
-	told := func() map[string]audit.Pointed {
-		found := map[string]audit.Pointed{}
-		judgedAndPointed(a, items, rows, func(p audit.Pointed) { found[p.Rule+" "+p.Target] = p })
+	told := func() map[string]audit.PointedTarget {
+		found := map[string]audit.PointedTarget{}
+		judgedAndPointed(a, items, rows, func(p audit.PointedTarget) { found[p.Rule+" "+p.Target] = p })
 		return found
 	}
-	want := map[string]audit.Pointed{
+	want := map[string]audit.PointedTarget{
 		"comments p":            {"comments", "p", 2, true},
 		"comments q":            {"comments", "q", 2, false},
 		"author USER#u/PROFILE": {"author", "USER#u/PROFILE", 1, true},
@@ -344,8 +344,8 @@ func TestTargetsOfSourcesAreTold(t *testing.T) {
 		t.Errorf("want (-) and got (+):\n%s", diff)
 	}
 	items = items[3:] // without USER#u and the posts of p
-	want["comments p"] = audit.Pointed{"comments", "p", 2, false}
-	want["author USER#u/PROFILE"] = audit.Pointed{"author", "USER#u/PROFILE", 1, false}
+	want["comments p"] = audit.PointedTarget{"comments", "p", 2, false}
+	want["author USER#u/PROFILE"] = audit.PointedTarget{"author", "USER#u/PROFILE", 1, false}
 	if diff := cmp.Diff(want, told()); diff != "" {
 		t.Errorf("without targets, want (-) and got (+):\n%s", diff)
 	}

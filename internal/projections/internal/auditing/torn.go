@@ -50,5 +50,5 @@ func judgeTorn(e *Evidence, sus drift.Suspect) drift.Reading {
 func dropTorn(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	key, c := tornKey(e.Table, r.Suspect), table.NewExpression()
 	condition := table.Whole(c.SameAs(e.Rows[key], "a", "rule", "parent", "refill", "changes"))
-	return true, e.Tables.DeleteState(ctx, r.Suspect.Rule, "dropping a torn row of "+r.Suspect.Item.String(), key, condition, c)
+	return e.Tables.DeleteStateIf(ctx, r.Suspect.Rule, "deleting a torn row of "+r.Suspect.Item.String(), key, condition, c)
 }

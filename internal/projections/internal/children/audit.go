@@ -62,7 +62,7 @@ func (Following[K]) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact
 	switch {
 	case b == nil || !a.InForce(b) || !isOf(b, kind):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
-		audit.Spot(drift.Position, r.ID, change.ParseKey(r.Name), emit)
+		audit.EmitSuspect(drift.Position, r.ID, change.ParseKey(r.Name), emit)
 	case r.Kind == "ref" && !b.Rule.Collection:
 		emit(drift.Fact{About: audit.About(aboutParents, r.ID, r.Name), Sub: childOf(r), Tag: tagRefer})
 	}
@@ -130,7 +130,7 @@ func (c *parentCase) endChild() {
 	child := change.ParseKey(c.child.Sub)
 	if c.child.Has && !c.family.Agree(c.binding, c.want, c.child.Have) {
 		s := drift.Suspect{Kind: c.family.Drift(), Rule: c.ID, Item: child}
-		if c.binding.Rule.ByUnique || marks(c.binding) {
+		if c.binding.Rule.ByUnique || keepsDeletionMarks(c.binding) {
 			s.Group, s.Members = c.Text, []string{c.parent}
 		}
 		c.Suspect(s)

@@ -42,14 +42,14 @@ type Value struct {
 // Fill is a child that is to be filled: its reference changed, or what a rule wrote on it.
 type Fill struct {
 	Link
-	First     int
-	Position  change.Position
-	Before    change.Key // the parent that the child referred to before the run
-	WasBad    bool       // an image before could not be read: what was parked is cleared
-	Gone      bool
-	Former    []change.Key // parents that images of the run refer to
-	Contested bool
-	Repark    bool // park the child anew even if it is parked
+	First      int
+	Position   change.Position
+	Before     change.Key // the parent that the child referred to before the run
+	WasBad     bool       // an image before could not be read: what was parked is cleared
+	Gone       bool
+	Former     []change.Key // parents that images of the run refer to
+	Correction bool
+	Repark     bool // park the child anew even if it is parked
 }
 
 // Classify implements plan.Family.
@@ -108,7 +108,7 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 	f.Position, f.Gone = v.Record.Position, v.New == nil
 	f.WasBad = f.WasBad || before.Bad != nil || f.Bad != nil
 	f.Link = after
-	f.Contested = f.Contested || contested
+	f.Correction = f.Correction || contested
 	for _, l := range []Link{before, after} {
 		if l.Refers && !slices.Contains(f.Former, l.Parent) {
 			f.Former = append(f.Former, l.Parent)

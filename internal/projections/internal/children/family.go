@@ -71,12 +71,12 @@ type Spreader interface {
 // Filling is a child as it is filled from its parent.
 type Filling struct {
 	plan.ItemRule
-	Parent    change.Key
-	Child     change.Item
-	Given     change.Image  // the parent; nil: it does not exist
-	At        stamp.Version // the parent's position, read before the parent: the write must be later than what a fan-out of it writes
-	Contested bool          // the correction counts against the bound
-	Repark    bool          // what is parked of the child is parked anew
+	Parent     change.Key
+	Child      change.Item
+	Given      change.Image  // the parent; nil: it does not exist
+	At         stamp.Version // the parent's position, read before the parent: the write must be later than what a fan-out of it writes
+	Correction bool          // the correction counts against the bound
+	Repark     bool          // what is parked of the child is parked anew
 }
 
 // Spreading is one state of a parent that is written on its children.
@@ -84,12 +84,12 @@ type Spreading struct {
 	*plan.Binding
 	Span
 	Version stamp.Version
-	Since   stamp.Version // children with this version or a later one are left alone; "" for those with a later one than Version
+	Since   stamp.Version // children at this version or later are left alone; "": only those later than Version
 	Given   change.Image  // the parent; nil: it does not exist
 }
 
-// IsBelow reports whether a child with this version is to be left alone.
-func (s *Spreading) IsBelow(v stamp.Version) bool {
+// LeavesAlone reports whether a child with version v is left alone: it already has this state of the parent, or a later one.
+func (s *Spreading) LeavesAlone(v stamp.Version) bool {
 	return v > s.Version || s.Since != "" && v >= s.Since
 }
 

@@ -106,7 +106,7 @@ func (w Run) fanOut(ctx context.Context, id plan.ItemRule, f *FanOut) error {
 		w.Missing[id.Binding].Forget(id.Key.String())
 	}
 	atOnce := w.FanOutNow()
-	referring, next, err := w.WriteChildren(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []Row) (int, error) {
+	referring, next, err := w.EachChildPage(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []Row) (int, error) {
 		return spreader.Spread(ctx, w, s, rows)
 	})
 	switch {
@@ -117,7 +117,7 @@ func (w Run) fanOut(ctx context.Context, id plan.ItemRule, f *FanOut) error {
 	case referring > 0 && !deleted:
 		w.Missing[id.Binding].NoteTarget(id.Key.String())
 	case referring > 0:
-		w.Missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.TargetSources) { p.Count(int64(referring)) })
+		w.Missing[id.Binding].NoteMissing(id.Key.String(), func(p *sightings.TargetSources) { p.SetCount(int64(referring)) })
 	case referring == 0 && deleted:
 		return w.retireParent(ctx, id, v)
 	}
@@ -127,9 +127,9 @@ func (w Run) fanOut(ctx context.Context, id plan.ItemRule, f *FanOut) error {
 // write is what is done with some rows by which children are found. It returns how many of them refer to the parent.
 type write func(ctx context.Context, rows []Row) (referring int, err error)
 
-// WriteChildren does something with a parent's first children. It returns how many of them refer to the parent, and where
+// EachChildPage does something with a parent's first children. It returns how many of them refer to the parent, and where
 // the others begin.
-func (w Run) WriteChildren(ctx context.Context, b *plan.Binding, span Span, most int, do write) (referring int, next table.Row, err error) {
+func (w Run) EachChildPage(ctx context.Context, b *plan.Binding, span Span, most int, do write) (referring int, next table.Row, err error) {
 	found := pages{Run: w, b: b, span: span}
 	for most > 0 {
 		rows, err := found.take(ctx, most)
@@ -165,7 +165,7 @@ func (w Run) refillChildren(ctx context.Context, id plan.ItemRule, raised bool) 
 		return err
 	}
 	atOnce, span := w.FanOutNow(), Span{Parent: id.Key}
-	referring, next, err := w.WriteChildren(ctx, id.Binding, span, atOnce, w.refilling(id.Binding, span))
+	referring, next, err := w.EachChildPage(ctx, id.Binding, span, atOnce, w.refilling(id.Binding, span))
 	switch {
 	case err != nil:
 		return err
@@ -197,7 +197,7 @@ func (w Run) refilling(b *plan.Binding, span Span) write {
 			}
 			var dangling []Row
 			for i, r := range chunk {
-				if some[i].left {
+				if some[i].departed {
 					dangling = append(dangling, r)
 				}
 			}

@@ -28,7 +28,7 @@ type childFill struct {
 	referred bool                     // its reference, or what is parked of it, is there
 	answer   *ddb.BatchStatementError // to the statement that was to insert the reference; nil: there was none
 	moved    bool                     // it moved while it was written
-	left     bool                     // it is gone or refers elsewhere by now: a later record says so
+	departed bool                     // it is gone or refers elsewhere by now: a later record says so
 }
 
 // parentID is the parent to which the child refers under the rule.
@@ -62,7 +62,7 @@ func (w Run) fillSome(ctx context.Context, some []*childFill) error {
 		return err
 	}
 	for _, ch := range open {
-		if !ch.left {
+		if !ch.departed {
 			w.Pointing = append(w.Pointing, plan.GroupRef{Binding: ch.Binding, Group: NameOf(ch.Binding, ch.Parent)})
 		}
 	}
@@ -166,7 +166,7 @@ func (w Run) refer(ctx context.Context, ch *childFill) error {
 	condition := state.SeenBefore(c, ch.Binding, "<", at)
 	written, err := w.Tables.PutState(ctx, ch.ID, "putting a reference to "+ch.Parent.String(), row, condition, c)
 	if written {
-		w.Tables.WrittenAlone(ctx, table.MayInsert, ch.answer)
+		w.Tables.NoteWrittenAlone(ctx, table.MayInsert, ch.answer)
 	}
 	return err
 }
@@ -218,14 +218,14 @@ func (w Run) fillChunk(ctx context.Context, open []*childFill) error {
 		}
 		open = slices.DeleteFunc(slices.Clone(open), func(ch *childFill) bool {
 			l := LinkOf(w.Planner, ch.Binding, ch.Key, table.Image(items[ch.Key]))
-			ch.left = !l.Refers || l.Parent != ch.Parent
-			return ch.left
+			ch.departed = !l.Refers || l.Parent != ch.Parent
+			return ch.departed
 		})
 		errs := w.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, i int) error {
 			ch := open[i]
 			v := state.ParentAt(ch.Binding, at[state.ParentKey(ch.Binding, ch.Parent)])
 			parent := table.Image(sources[ch.parentID()])
-			return w.fillChild(ctx, to, ch, items[ch.Key], parent, v, ch.Contested && !counted)
+			return w.fillChild(ctx, to, ch, items[ch.Key], parent, v, ch.Correction && !counted)
 		})
 		counted = true
 		for i, ch := range open {
@@ -249,7 +249,7 @@ func (w Run) fillChild(ctx context.Context, to target.Sender, ch *childFill, chi
 	if at == "" {
 		at = stamp.VersionAt(ch.Epoch, change.Position{})
 	}
-	f := &Filling{ItemRule: ch.ItemRule, Parent: ch.Parent, Child: child, Given: parent, At: at, Contested: contested, Repark: ch.Repark}
+	f := &Filling{ItemRule: ch.ItemRule, Parent: ch.Parent, Child: child, Given: parent, At: at, Correction: contested, Repark: ch.Repark}
 	ended, err := familyOf(ch.Binding).Write(ctx, w.Run, to, f)
 	ch.moved = ended == target.RaceLost && err == nil
 	return err

@@ -28,8 +28,8 @@ type Marking interface {
 	MarkWords(b *plan.Binding, parent change.Key, mark table.Row) string
 }
 
-// marks reports whether a rule keeps marks of deleted parents.
-func marks(b *plan.Binding) bool {
+// keepsDeletionMarks reports whether a rule keeps marks of deleted parents.
+func keepsDeletionMarks(b *plan.Binding) bool {
 	_, is := b.Family.(Marking)
 	return is
 }

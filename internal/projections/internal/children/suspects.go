@@ -106,9 +106,9 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	return reading
 }
 
-// pruneOrphan deletes a reference whose child is gone or refers elsewhere, unless it was put again.
+// pruneOrphan deletes a reference whose child is gone or refers elsewhere. It reports false if the reference was put again.
 func pruneOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	return true, pruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
+	return pruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
 }
 
 func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {

@@ -59,7 +59,7 @@ func (Following[K]) WorkPiece(ctx context.Context, h *host.Host, t state.Task, t
 		do = func(ctx context.Context, rows []Row) (int, error) { return spreader.Spread(ctx, w, s, rows) }
 	}
 	t, err = w.writePages(ctx, span, do, t, tell)
-	if marks(t.Parent.Binding) && (table.Refusal(err) != "" || err == nil && len(t.Cursor) == 0) {
+	if keepsDeletionMarks(t.Parent.Binding) && (table.Refusal(err) != "" || err == nil && len(t.Cursor) == 0) {
 		// Spread leaves children if another worker has raised the mark meanwhile.
 		if ended, err := w.endEarlier(ctx, t); ended || err != nil {
 			return err
@@ -143,7 +143,7 @@ func (w Run) writePages(ctx context.Context, span Span, do write, t state.Task, 
 
 // unitsPerChild is about what one child takes: a transaction takes twice as much.
 func unitsPerChild(b *plan.Binding) int {
-	if marks(b) {
+	if keepsDeletionMarks(b) {
 		return 2
 	}
 	return 1
@@ -160,7 +160,7 @@ func (w Run) endFanOut(ctx context.Context, t state.Task, parent change.Image) e
 		}
 		t.RangesEnded, t.RangesReferring = found.RangesEnded, found.RangesReferring
 	}
-	if parent == nil && !marks(t.Parent.Binding) && t.Referring+t.RangesReferring == 0 && t.RangesEnded == t.Ranges {
+	if parent == nil && !keepsDeletionMarks(t.Parent.Binding) && t.Referring+t.RangesReferring == 0 && t.RangesEnded == t.Ranges {
 		if err := w.retireParent(ctx, t.Parent, t.At); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (w Run) cut(ctx context.Context, t state.Task) (bool, error) {
 
 // isLarge reports whether the children behind a task's place go to several workers.
 func (w Run) isLarge(t state.Task) bool {
-	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin && !marks(t.Parent.Binding)
+	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin && !keepsDeletionMarks(t.Parent.Binding)
 }
 
 // cutUnits is about what a transaction takes that changes two tasks.

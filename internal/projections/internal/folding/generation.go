@@ -26,7 +26,7 @@ type Generation struct {
 	Binding *plan.Binding
 	Number  int64
 	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
-	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.Display, error)
+	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.WrongDisplay, error)
 	// Rederive brings what is derived of items up to date.
 	Rederive func(ctx context.Context, keys []change.Key) error
 	Shown    func(b *plan.Binding, img change.Image) string // what an item shows of a group
@@ -124,32 +124,35 @@ func (g *Generation) TargetOf(key change.Key, img change.Image) (group, shown st
 	return group, g.Shown(g.Binding, img)
 }
 
-// Shows is what a target shows of an amount.
-func (g *Generation) Shows(a tally.Amount) string { return g.Wanted(g.Binding, a) }
+// DisplayOf is what a target shows of an amount.
+func (g *Generation) DisplayOf(a tally.Amount) string { return g.Wanted(g.Binding, a) }
 
-// Displays are the targets that show something else than what the rows of a group hold.
-func (g *Generation) Displays(ctx context.Context, group string) ([]lanes.Display, error) {
+// WrongDisplays returns the targets that show something else than the group's rows hold.
+func (g *Generation) WrongDisplays(ctx context.Context, group string) ([]lanes.WrongDisplay, error) {
 	return g.Compare(ctx, g.ref(group))
 }
 
-// markShardsMax is how many shards one row of a mark names: about 100 bytes each, of 400 KB (DynamoDB developer guide, "Service quotas").
-const markShardsMax = 1000
+// countExtentShardsMax is how many shards one row of a mark names: about 100 bytes each, of 400 KB (DynamoDB developer guide, "Service
+// quotas").
+const countExtentShardsMax = 1000
 
-// markKept is how long a mark is of use: the stream keeps records for 24 hours.
-const markKept = 48 * time.Hour
+// countExtentKept is how long a mark is of use: the stream keeps records for 24 hours.
+const countExtentKept = 48 * time.Hour
 
-// Marks are how far earlier counts have read.
-func (g *Generation) Marks(context.Context) ([]lanes.Mark, error) { return g.Binding.MarksOf(), nil }
+// CountExtents are how far earlier counts have read.
+func (g *Generation) CountExtents(context.Context) ([]lanes.CountExtent, error) {
+	return g.Binding.CountExtentsOf(), nil
+}
 
 // NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Marks of records that the stream has
 // dropped go.
-func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
+func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 	var old []table.Key
-	err := g.Tables.EachRow(ctx, "reading the marks of "+g.Rule(), state.MarksOf(g.Binding, g.Number), func(r table.Row) {
-		marks := map[string]*lanes.Mark{}
-		state.ReadMark(marks, r)
+	err := g.Tables.EachRow(ctx, "reading the marks of "+g.Rule(), state.CountExtentsOf(g.Binding, g.Number), func(r table.Row) {
+		marks := map[string]*lanes.CountExtent{}
+		state.ReadCountExtent(marks, r)
 		for _, m := range marks {
-			if m.Until.Before(g.Now().Add(-markKept)) {
+			if m.Until.Before(g.Now().Add(-countExtentKept)) {
 				old = append(old, table.KeyOf(r))
 			}
 		}
@@ -163,8 +166,8 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
 		}
 	}
 	part := 0
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(m.Read)), markShardsMax) {
-		row := state.MarkPart(g.Binding, g.Number, m, part, some)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(m.Read)), countExtentShardsMax) {
+		row := state.CountExtentPart(g.Binding, g.Number, m, part, some)
 		if _, err := g.Tables.PutState(ctx, g.Binding.ID, "noting how far a count has read", row, "", table.NewExpression()); err != nil {
 			return err
 		}
@@ -173,14 +176,15 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.Mark) error {
 	return g.Registry.Announce(ctx)
 }
 
-// Lost begins a new generation. It returns the error with which the count ends.
-func (g *Generation) Lost(ctx context.Context, _ string) error {
+// Lost begins a new generation, because records of this one were lost. It always returns an error, with which the count ends.
+func (g *Generation) Lost(ctx context.Context, reason string) error {
+	g.Tables.Logger.WarnContext(ctx, "recounting a hot rule", "rule", g.Rule(), "reason", reason)
 	return g.Registry.Recount(ctx, []*plan.Binding{g.Binding})
 }
 
 // Group reads a group: the row of what it began with is read before the others.
 func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, error) {
-	found := lanes.Group{HW: map[string]string{}}
+	found := lanes.Group{HighWater: map[string]string{}}
 	var amounts []tally.Amount
 	torn := false
 	rows := state.FoldedOf(g.ref(group), g.Number) // in the order of the sort keys: the base is first
@@ -189,13 +193,13 @@ func (g *Generation) Group(ctx context.Context, group string) (lanes.Group, erro
 		if row.IsBase() {
 			found.Base = row.Amount.Operations
 		} else {
-			found.HW[row.Lane] = row.HW
+			found.HighWater[row.Lane] = row.HighWater
 		}
 		amounts = append(amounts, row.Amount)
 		torn = torn || row.Torn
 	})
 	found.Total = tally.Sum(amounts...)
-	found.Total.Beyond = found.Total.Beyond || torn
+	found.Total.Overflow = found.Total.Overflow || torn
 	return found, err
 }
 
@@ -217,7 +221,7 @@ func (g *Generation) Groups(ctx context.Context, f func(group string) error) err
 // refuses the sum, the row is noted as torn.
 func (g *Generation) Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error) {
 	ref := g.ref(group)
-	for _, refused := range []bool{difference.Beyond, true} {
+	for _, refused := range []bool{difference.Overflow, true} {
 		c := table.NewExpression()
 		update := state.MendBase(c, ref, difference, refused)
 		condition := c.Format("attribute_not_exists(%n)", "ops")
@@ -232,8 +236,8 @@ func (g *Generation) Mend(ctx context.Context, group string, difference tally.Am
 	return false, nil
 }
 
-// Display shows groups on their targets.
-func (g *Generation) Display(ctx context.Context, groups []string) error {
+// RollUp shows groups on their targets.
+func (g *Generation) RollUp(ctx context.Context, groups []string) error {
 	refs := make([]plan.GroupRef, len(groups))
 	for i, group := range groups {
 		refs[i] = g.ref(group)
@@ -263,7 +267,7 @@ func cutWord(r table.Row) (word, id string, folded bool) {
 	if len(fields) < 3 {
 		return "", "", false
 	}
-	return fields[0], fields[1], slices.Contains([]string{state.FoldedRows, state.LaneRows, state.MarkRows}, fields[0])
+	return fields[0], fields[1], slices.Contains([]string{state.FoldedRows, state.LaneRows, state.CountExtentRows}, fields[0])
 }
 
 // numberIn is the generation that a row is of; 0 for one of a former state table.

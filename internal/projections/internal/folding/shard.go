@@ -57,7 +57,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 		return nil, err
 	}
 	start := lanes.Start{Shard: c.Shard, Parent: c.Parent, From: max(lanes.Pad(c.Checkpoint), lanes.Pad(upTo))}
-	var lost []*plan.Binding
+	lost := map[*plan.Binding]string{} // why
 	for _, b := range folding {
 		newest, counted := b.Generation.Load(), b.Counted.Load()
 		for _, generation := range []int64{counted, newest} {
@@ -69,7 +69,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 				return nil, err
 			}
 			if generation == newest && behind { // no row is made, so that this stays to be seen after a crash
-				lost = append(lost, b)
+				lost[b] = "no row tells whether the records of its dropped parent shard were applied"
 				break
 			}
 			lane, err := f.Lane(ctx, b, generation, start)
@@ -77,17 +77,31 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 				return nil, err
 			}
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
-			dropped := lanes.Pad(upTo) > lane.From
-			replaced := b.Stream != "" && b.Stream != c.Stream
-			if generation == newest && (dropped || replaced) {
-				lost = append(lost, b)
+			switch {
+			case generation != newest:
+			case lanes.Pad(upTo) > lane.From:
+				lost[b] = "the stream has dropped records of shard " + c.Shard
+			case b.Stream != "" && b.Stream != c.Stream:
+				lost[b] = "the table has a new stream"
 			}
 		}
 	}
 	if len(lost) > 0 {
-		return nil, f.Registry.Recount(ctx, lost)
+		return nil, f.Recount(ctx, lost)
 	}
 	return s, nil
+}
+
+// Recount begins a new generation of rules of which records were lost, and says why. Like registry.Recount it always returns an error.
+func (f *Folding) Recount(ctx context.Context, lost map[*plan.Binding]string) error {
+	var rules []*plan.Binding
+	for _, b := range f.Rules() {
+		if reason, ok := lost[b]; ok {
+			f.Tables.Logger.WarnContext(ctx, "recounting a hot rule", "rule", b.Rule.Name, "reason", reason)
+			rules = append(rules, b)
+		}
+	}
+	return f.Registry.Recount(ctx, rules)
 }
 
 // isBehindGone reports whether a generation that has begun does not know a shard, of which no record is done, behind one that the stream

@@ -38,7 +38,7 @@ func (c *groupCase) judgeDerived(b *plan.Binding, s drift.Suspect, value string,
 			break
 		}
 	}
-	wrong := !c.beyond() && value != c.shown(b) || count > c.have.Operations
+	wrong := !c.overflows() && value != c.shown(b) || count > c.have.Operations
 	if wrong || c.want.Members == 0 && first == b {
 		c.Suspect(s)
 	}
@@ -61,7 +61,7 @@ func auditedItem(e *auditing.Evidence, sus drift.Suspect) *groups.Item {
 // judgeDerived judges a derived item, and what it shows of one rule.
 func judgeDerived(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t auditedTotal, sum tally.Amount) {
 	it, item := auditedItem(e, reading.Suspect), e.Items[reading.Suspect.Item]
-	var s groups.Settlement
+	var s groups.ItemTotals
 	if e.Incarnation != "" {
 		s = groups.AddUpItem(it, e.Rows)
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Displays compares what targets show of a group with its rows, and returns those that show something else. The first item that is known
-// by a unique value shows the group, the others show nothing. It returns nothing of a total that no number holds.
-func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Display, error) {
+// WrongDisplays returns the targets that show something else than the group's rows hold. PutOff is set where a worker still has to roll the
+// group up. The first item that is known by a unique value shows the group, the others show nothing. If no number holds the total, it
+// returns nothing.
+func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.WrongDisplay, error) {
 	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
 	keys := groups.TotalKeys(g)
 	rows, err := h.Tables.ReadState(ctx, doing, keys)
@@ -44,7 +45,7 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 	if d, known := state.ReadDueRollup(h.Planner, rows[due]); known {
 		putOff = d.Due
 	}
-	var all []lanes.Display
+	var all []lanes.WrongDisplay
 	for i, key := range t.Targets {
 		img := table.Image(items[key])
 		if img == nil {
@@ -57,7 +58,7 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 		if i == 0 {
 			values = formOf(g.Rule).Values(t)
 		}
-		d := lanes.Display{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
+		d := lanes.WrongDisplay{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
 			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: Shown(g.Binding, img)}
 		if d.Want != d.Have {
 			all = append(all, d)
@@ -70,7 +71,7 @@ func Displays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.Displ
 }
 
 // findParked finds those displays whose items are parked under the rule of a group.
-func findParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.Display) error {
+func findParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.WrongDisplay) error {
 	parked := make([]table.Key, len(all))
 	for i, d := range all {
 		parked[i] = state.ParkedKey(state.ParkedID(g.ID, d.Item))

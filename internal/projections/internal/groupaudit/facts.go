@@ -51,7 +51,7 @@ func (Auditing) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit 
 		data := value + "\x00" + strconv.FormatInt(count, 10)
 		emit(drift.Fact{About: audit.SumToken(b.ID, group), Sub: subShown + s.Key.String(), Tag: tagShown, Data: data})
 	case value != "":
-		audit.Spot(drift.Display, b.ID, s.Key, emit)
+		audit.EmitSuspect(drift.Display, b.ID, s.Key, emit)
 	}
 }
 
@@ -206,13 +206,13 @@ func addFact(to *tally.Amount, f drift.Fact) {
 		to.Parts = tally.Parts{}
 	}
 	to.Parts[per] = tally.Share{Value: a.Value, Members: a.Members}
-	to.Beyond = to.Beyond || a.Beyond
+	to.Overflow = to.Overflow || a.Overflow
 }
 
 // judgeListing compares whether the aggregate is listed as one with too many values. Without a target, it may be.
 func (c *groupCase) judgeListing() {
 	b := c.Auditor.ByID(c.ID)
-	if b == nil || c.differs || c.beyond() {
+	if b == nil || c.differs || c.overflows() {
 		return // the sum comes first
 	}
 	if crowded := isCrowded(b.Rule, c.want); crowded != c.listed && (c.listed || c.first != "") {
@@ -224,12 +224,12 @@ func (c *groupCase) judgeListing() {
 	}
 }
 
-// beyond reports whether no DynamoDB number holds one side.
-func (c *groupCase) beyond() bool { return c.want.Beyond || c.have.Beyond }
+// overflows reports whether no DynamoDB number holds one side.
+func (c *groupCase) overflows() bool { return c.want.Overflow || c.have.Overflow }
 
 // judgeTotal compares the two sums, once both are known.
 func (c *groupCase) judgeTotal() {
-	if !c.differs && (c.torn || !c.beyond() && !c.want.Equals(c.have)) {
+	if !c.differs && (c.torn || !c.overflows() && !c.want.Equals(c.have)) {
 		c.differs = true
 		c.Suspect(drift.Suspect{Kind: drift.Sum, Rule: c.ID, Group: c.Text, Want: c.want.String()})
 	}
@@ -248,7 +248,7 @@ func (c *groupCase) judgeDisplay(f drift.Fact, value string, count int64) {
 	if c.first == "" {
 		c.first, want, s.Want = s.Item.String(), c.shown(c.Auditor.ByID(c.ID)), c.want.String()
 	}
-	if s.Members = []string{c.first}; !c.beyond() && value != want || count > c.have.Operations {
+	if s.Members = []string{c.first}; !c.overflows() && value != want || count > c.have.Operations {
 		c.Suspect(s)
 	}
 }

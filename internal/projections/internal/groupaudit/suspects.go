@@ -26,7 +26,8 @@ import (
 )
 
 var procedure = &auditing.Procedure{
-	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{showers}, Judge: judge, Operations: operations, Mend: mendTotal,
+	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{displayCandidates}, Judge: judge, Operations: operations,
+	Mend: mendTotal,
 }
 
 // Procedure implements auditing.Family.
@@ -119,16 +120,16 @@ func readMore(ctx context.Context, e *auditing.Evidence, sus drift.Suspect) erro
 
 func operations(e *auditing.Evidence, sus drift.Suspect) int64 { return totalOf(e, sus).Operations }
 
-// showers are the items that may display a sum: those of a suspect display alone are read.
-func showers(e *auditing.Evidence, sus drift.Suspect) []change.Key {
+// displayCandidates are the items that may display a sum: those of a suspect display alone are read.
+func displayCandidates(e *auditing.Evidence, sus drift.Suspect) []change.Key {
 	if sus.Kind == drift.Sum {
 		return nil
 	}
-	return append([]change.Key{sus.Item}, rivals(sus, totalOf(e, sus))...)
+	return append([]change.Key{sus.Item}, otherCandidates(sus, totalOf(e, sus))...)
 }
 
-// rivals are the items that may display a sum in place of a suspect.
-func rivals(sus drift.Suspect, t auditedTotal) []change.Key {
+// otherCandidates are the items that may display a sum in place of a suspect.
+func otherCandidates(sus drift.Suspect, t auditedTotal) []change.Key {
 	all := slices.Clone(t.Targets[:min(len(t.Targets), 1)])
 	for _, first := range sus.Members {
 		all = append(all, change.ParseKey(first))
@@ -154,7 +155,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	}
 	sum := t.Amount
 	if text, known := e.Want[sus.GroupID()]; known {
-		if sum = tally.Parse(text); sum.Beyond {
+		if sum = tally.Parse(text); sum.Overflow {
 			return reading
 		}
 	}
@@ -187,7 +188,7 @@ func judgeTotal(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding, t
 		change.String(reading.Fix.Seen), change.String(t.Amount.String()), change.String(sum.String()), change.Number(strconv.Itoa(len(t.torn))))
 	lacks := sum.Lacks(t.Amount)
 	reading.Fix.Lacks = lacks.String()
-	if lacks.Beyond || lacks.Equals(tally.Amount{}) && len(t.torn) == 0 {
+	if lacks.Overflow || lacks.Equals(tally.Amount{}) && len(t.torn) == 0 {
 		judgeListing(e, reading, b, sum)
 		return
 	}
@@ -221,7 +222,7 @@ func judgeDisplay(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 		return
 	}
 	group, has, err := b.Rule.GroupOf(&m, item)
-	shower := showerOf(e, b, sus, t)
+	shower := displayingItem(e, b, sus, t)
 	reading.State = change.Digest(
 		change.String(reading.Fix.Seen), change.String(strconv.FormatInt(t.Changes, 10)), auditing.RuleValue(b, item),
 		change.String(group), change.String(shower.String()))
@@ -260,14 +261,14 @@ func compareShown(b *plan.Binding, key change.Key, group string, item change.Ima
 	return []drift.Finding{f}
 }
 
-// showerOf is the item that is to display a sum in the place of which a suspect
+// displayingItem is the item that is to display a sum in the place of which a suspect
 // was found: of those with its unique value the first, whatever the locator says.
-func showerOf(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t auditedTotal) change.Key {
+func displayingItem(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t auditedTotal) change.Key {
 	first := sus.Item
 	if !b.Rule.ByUnique {
 		return first
 	}
-	for _, key := range rivals(sus, t) {
+	for _, key := range otherCandidates(sus, t) {
 		_, f := e.Asked(key).In(plan.LocatorID(b.Locator), sus.Group)
 		if f.Kind == plan.Located && key.String() < first.String() {
 			first = key

@@ -36,8 +36,8 @@ func classifyDerived(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	}
 	ru.Deleted = rec.New == nil && !rec.Expired
 	see(ru, rec.Key, rec.New)
-	if !rec.Expired && isContested(b, context, rec.Old, rec.New) {
-		plan.Note(&ru.Contested, rec.Key)
+	if !rec.Expired && isCorrection(b, context, rec.Old, rec.New) {
+		plan.Note(&ru.Corrections, rec.Key)
 	}
 	return true
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // stamps are those of the item's rules, with what each displays.
-func (r run) stamps(it *Item, s Settlement) (values [][]change.Value, stamps []stamp.Stamp) {
+func (r run) stamps(it *Item, s ItemTotals) (values [][]change.Value, stamps []stamp.Stamp) {
 	for i, b := range it.Live {
 		shown := FormOf(b.Rule).Values(s.Totals[i])
 		values = append(values, shown)
@@ -29,7 +29,7 @@ func (r run) stamps(it *Item, s Settlement) (values [][]change.Value, stamps []s
 }
 
 // content is all that the rules want on the item; absent: no attribute.
-func (r run) content(it *Item, s Settlement) map[string]change.Value {
+func (r run) content(it *Item, s ItemTotals) map[string]change.Value {
 	content := map[string]change.Value{plan.MadeAttribute: change.String(plan.MadeMark(it.Key))}
 	for _, eq := range it.Entity.Equals {
 		content[eq.Attribute] = eq.Value
@@ -54,7 +54,7 @@ func (r run) content(it *Item, s Settlement) map[string]change.Value {
 const itemBytesMax = 400 << 10
 
 // hasRoom reports whether the item has room for what its rules want, beside what stays on it as far as it was seen.
-func (r run) hasRoom(it *Item, s Settlement) bool {
+func (r run) hasRoom(it *Item, s ItemTotals) bool {
 	content := change.Item(r.content(it, s))
 	if it.seen == nil || !plan.IsMade(it.Key, it.seen) { // it comes whole, or nothing is known of it
 		return content.Size()+attributes.ItemFromTable(r.Tables.ItemKey(it.Key)).Size() <= itemBytesMax
@@ -69,7 +69,7 @@ func (r run) hasRoom(it *Item, s Settlement) bool {
 
 // fit leaves out the rule that has the item grow most, one after the other, until the item has room. What such a rule shows stays as it is.
 // It reports whether it has left out any.
-func (r run) fit(it *Item, s Settlement) (leftOut bool) {
+func (r run) fit(it *Item, s ItemTotals) (leftOut bool) {
 	for !r.hasRoom(it, s) {
 		most, bytes := growing(it, s)
 		if bytes <= 0 {
@@ -83,7 +83,7 @@ func (r run) fit(it *Item, s Settlement) (leftOut bool) {
 }
 
 // growing returns the index in Live of the rule whose values grow the item most, and by how many bytes; 0 bytes: none.
-func growing(it *Item, s Settlement) (most, bytes int) {
+func growing(it *Item, s ItemTotals) (most, bytes int) {
 	for i, b := range it.Live {
 		if s.Totals[i].Err != nil {
 			continue
@@ -103,7 +103,7 @@ func growing(it *Item, s Settlement) (most, bytes int) {
 }
 
 // itemWrite writes the item as the rows say, if it is there and shows nothing later.
-func (r run) itemWrite(it *Item, s Settlement) *target.Write {
+func (r run) itemWrite(it *Item, s ItemTotals) *target.Write {
 	w := target.On(it.Live[0], "deriving "+it.Key.String(), it.Key)
 	w.LooksAgain = true
 	putAll(w, r.content(it, s))
@@ -116,7 +116,7 @@ func (r run) itemWrite(it *Item, s Settlement) *target.Write {
 		if s.Totals[i].Err != nil {
 			continue
 		}
-		w.Condition += " AND " + target.UnstampedOr(w.Expression, b.Stamp, stamps[i])
+		w.Condition += " AND " + target.UnstampedOrNotLater(w.Expression, b.Stamp, stamps[i])
 	}
 	return w
 }
@@ -140,8 +140,8 @@ func (r run) asRead(it *Item, c *table.Expression) string {
 	return table.Whole(condition)
 }
 
-// itemWhole puts the item in the place of whatever stands there.
-func (r run) itemWhole(it *Item, s Settlement) ddb.TransactWriteItem {
+// putPart puts the item in the place of whatever stands there.
+func (r run) putPart(it *Item, s ItemTotals) ddb.TransactWriteItem {
 	content := r.content(it, s)
 	maps.DeleteFunc(content, func(_ string, v change.Value) bool { return v.Kind() == change.KindAbsent })
 	item := attributes.ItemToTable(change.Item(content))
@@ -154,8 +154,8 @@ func (r run) itemWhole(it *Item, s Settlement) ddb.TransactWriteItem {
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: c.Values, ReturnValuesOnConditionCheckFailure: table.AllOld}}
 }
 
-// itemGone deletes whatever stands at the item's key.
-func (r run) itemGone(it *Item) ddb.TransactWriteItem {
+// deletePart deletes whatever stands at the item's key.
+func (r run) deletePart(it *Item) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	condition := r.asRead(it, c)
 	return ddb.TransactWriteItem{Delete: &ddb.Delete{TableName: &r.Tables.Table, Key: r.Tables.ItemKey(it.Key),

@@ -19,14 +19,14 @@ type Item struct {
 	Live   []*plan.Binding // those of its rules whose totals are shown
 	Waits  bool            // for a rule that is not live yet: nothing is deleted
 
-	asks      []int   // the groups that ask for it
-	expired   bool    // a record says that DynamoDB's time to live deleted it
-	showed    []int64 // by index of Live: the count of operations that the item showed when it expired or was deleted; 0: it did neither
-	deleted   bool    // a record says that it was deleted in another way
-	contested []int   // indices in Live of rules whose values another program overwrote
-	forced    bool    // something may have changed: it is written without a look
-	known     bool    // seen is the item as it was at a moment before the rows were read
-	seen      change.Image
+	asks        []int   // the groups that ask for it
+	expired     bool    // a record says that DynamoDB's time to live deleted it
+	showed      []int64 // by index of Live: the count of operations that the item showed when it expired or was deleted; 0: it did neither
+	deleted     bool    // a record says that it was deleted in another way
+	corrections []int   // indices in Live of rules whose values another program overwrote
+	forced      bool    // something may have changed: it is written without a look
+	known       bool    // seen is the item as it was at a moment before the rows were read
+	seen        change.Image
 }
 
 // parts are the groups that the item displays.
@@ -69,13 +69,13 @@ func (r run) makeItems(ctx context.Context, groups []plan.GroupRef, pl *plan.Cha
 		if err != nil {
 			return err
 		}
-		return r.settle(ctx, to, it, values)
+		return r.deriveItem(ctx, to, it, values)
 	}) {
 		for _, i := range items[n].asks {
 			errs[i] = cmp.Or(errs[i], err)
 		}
 		if err == nil {
-			r.Settle(items[n].Key)
+			r.MarkUpToDate(items[n].Key)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (r run) derivedItems(groups []plan.GroupRef, pl *plan.Changes, errs []error
 			continue
 		}
 		key := change.ParseKey(g.Group)
-		if !r.Tables.CanExist(key) || r.Settled[key] {
+		if !r.Tables.CanExist(key) || r.UpToDate[key] {
 			continue
 		}
 		it := byKey[key]
@@ -127,15 +127,15 @@ func (r run) derivedItem(g plan.GroupRef, key change.Key, pl *plan.Changes) *Ite
 		if img, seen := ru.Seen[key]; seen {
 			it.known, it.seen = true, img
 		}
-		if ru.Contested[key] {
-			it.contested = append(it.contested, len(it.Live)-1)
+		if ru.Corrections[key] {
+			it.corrections = append(it.corrections, len(it.Live)-1)
 		}
 	}
 	return it
 }
 
-// Settlement is what the rows say of a derived item.
-type Settlement struct {
+// ItemTotals is what the rows say of a derived item.
+type ItemTotals struct {
 	Totals     []Total // of the live rules
 	Members    int64
 	Operations int64
@@ -143,8 +143,8 @@ type Settlement struct {
 }
 
 // AddUpItem adds up the rows of a derived item.
-func AddUpItem(it *Item, rows map[table.Key]table.Row) Settlement {
-	var s Settlement
+func AddUpItem(it *Item, rows map[table.Key]table.Row) ItemTotals {
+	var s ItemTotals
 	expired := int64(0)
 	for _, g := range it.parts() {
 		t := AddUp(g, rows)
@@ -184,10 +184,10 @@ func (r run) tidyItem(ctx context.Context, it *Item, rows *map[table.Key]table.R
 
 // noteTotals parks the rules whose total no number holds, or whose values the item has no room for, and lists those with too many values.
 // The attributes of the former stay as they are, and the others are shown.
-func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
+func (r run) noteTotals(ctx context.Context, it *Item, s ItemTotals) error {
 	for i, g := range it.parts() {
 		var err error
-		if t := s.Totals[i]; t.Err == errContested {
+		if t := s.Totals[i]; t.Err == errCorrectionsSpent {
 			continue
 		} else if t.Err != nil {
 			err = r.ParkID(ctx, g.ID, it.Key, change.Position{}, t.Err)
@@ -202,7 +202,7 @@ func (r run) noteTotals(ctx context.Context, it *Item, s Settlement) error {
 }
 
 // isRight reports whether an item is as the rows say.
-func (r run) isRight(it *Item, s Settlement, img change.Image) bool {
+func (r run) isRight(it *Item, s ItemTotals, img change.Image) bool {
 	switch {
 	case img == nil:
 		return s.Members <= 0 || s.Expired && !it.deleted

@@ -13,9 +13,9 @@ type ungrouped = plan.OrderedMap[plan.ItemRule, ungroupedDisplay]
 
 // ungroupedDisplay is an item that displays an aggregate although it has no unique value to find it by.
 type ungroupedDisplay struct {
-	First     int
-	Last      change.Image
-	Contested bool // another program put the attribute there: counted against the bound
+	First      int
+	Last       change.Image
+	Correction bool // another program put the attribute there: counted against the bound
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
@@ -46,15 +46,15 @@ func (Family) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *pl
 		ru.Present = true
 	}
 	plan.Note(&ru.Wrote, v.Record.Key)
-	if isContested(b, context, v.Old, v.New) {
-		plan.Note(&ru.Contested, v.Record.Key)
+	if isCorrection(b, context, v.Old, v.New) {
+		plan.Note(&ru.Corrections, v.Record.Key)
 	}
 	return true
 }
 
-// isContested reports whether a record shows that another program overwrote what a rule displays. Two workers' displays under one version
+// isCorrection reports whether a record shows that another program overwrote what a rule displays. Two workers' displays under one version
 // do not count: each may have read several rows at different times.
-func isContested(b *plan.Binding, context string, old, new change.Image) bool {
+func isCorrection(b *plan.Binding, context string, old, new change.Image) bool {
 	return plan.Stamped(b, context, old) && (new == nil || !plan.Tied(b, context, old, new))
 }
 
@@ -65,7 +65,7 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	}
 	ba := plan.PartOf[ungrouped](pl).OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, ungroupedDisplay{First: v.Index})
 	ba.Last = v.New
-	ba.Contested = ba.Contested || v.Old != nil && !displays(b, v.Old)
+	ba.Correction = ba.Correction || v.Old != nil && !displays(b, v.Old)
 	return true
 }
 

@@ -102,7 +102,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 			r.noteRollupTarget(g, t, true)
 			continue
 		}
-		allowed, err := r.MayHeal(ctx, g.Binding, item, ru.Contested[item])
+		allowed, err := r.MayHeal(ctx, g.Binding, item, ru.Corrections[item])
 		if err == nil && allowed {
 			err = write(ctx, to, g, t, item)
 		}
@@ -137,7 +137,7 @@ func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, 
 	}
 	w.Stamp(s)
 	w.Condition = target.StillEntity(r.Tables.Reader, w.Expression, g.Rule.Target) + target.StillGroup(w.Expression, g) + " AND " +
-		target.UnstampedOr(w.Expression, g.Stamp, s)
+		target.UnstampedOrNotLater(w.Expression, g.Stamp, s)
 	return w
 }
 
@@ -194,7 +194,7 @@ func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 // TakeOffUngrouped takes the attribute off items that have no unique value, and so display nothing.
 func TakeOffUngrouped(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	for id, u := range plan.PartOf[ungrouped](pl).All() {
-		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Contested)
+		allowed, err := r.MayHeal(ctx, id.Binding, id.Key, u.Correction)
 		if err == nil && allowed {
 			t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 			t.TakeOff(append(slices.Clone(id.Rule.Writes), id.Stamp)...)
@@ -215,7 +215,7 @@ func (r run) noteRollupTarget(g plan.GroupRef, t Total, there bool) {
 	case there:
 		m.NoteTarget(g.Group)
 	default:
-		m.NoteMissing(g.Group, func(p *sightings.TargetSources) { p.Count(t.Members) })
+		m.NoteMissing(g.Group, func(p *sightings.TargetSources) { p.SetCount(t.Members) })
 	}
 }
 

@@ -62,9 +62,9 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 	}
 	t.Amount = tally.Sum(amounts...)
 	switch {
-	case t.Beyond && g.Rule.HasPer():
+	case t.Overflow && g.Rule.HasPer():
 		t.Err = plan.Overflow("the sum under one value").Parked
-	case t.Beyond || torn:
+	case t.Overflow || torn:
 		t.Err = plan.Overflow("the sum").Parked
 	}
 	if !g.Rule.ByUnique {

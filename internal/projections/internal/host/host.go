@@ -21,7 +21,7 @@ type Host struct {
 	Planner *plan.Planner
 	Targets *target.Writer
 	Ledger  Ledger
-	Missing map[*plan.Binding]*sightings.Missing // of every rule that makes no items; the map does not change
+	Missing map[*plan.Binding]*sightings.MissingTracker // of every rule that makes no items; the map does not change
 	Logger  *slog.Logger
 	Now     func() time.Time
 
@@ -34,12 +34,12 @@ type Host struct {
 	DisplayEvery time.Duration // a display that many records change is written no more often; 0: as they come
 
 	contentions *contentionLog
-	deferrals   *deferrals
+	deferrals   *rollupDebouncer
 }
 
 // New returns a host that has not counted or logged anything.
 func New(h Host) Host {
-	h.Counters, h.contentions, h.deferrals = &Counters{}, &contentionLog{}, &deferrals{}
+	h.Counters, h.contentions, h.deferrals = &Counters{}, &contentionLog{}, &rollupDebouncer{}
 	return h
 }
 
@@ -55,19 +55,19 @@ type Run struct {
 	Done   int // records before the first one that is held up
 	Err    error
 
-	Shard    *Shard              // from which the records come; nil: the driver does not tell
-	Defers   bool                // roll-ups may be put off
-	Pointing []plan.GroupRef     // targets at which items were found to point, beside those of their effects
-	Settled  map[change.Key]bool // items that rules of several families make, and that one of these has brought up to date
-	Found    sync.Map            // what a family has found out while the plan is applied; each has keys of a type of its own
+	Shard     *Shard              // from which the records come; nil: the driver does not tell
+	MayPutOff bool                // roll-ups may be put off
+	Pointing  []plan.GroupRef     // targets at which items were found to point, beside those of their effects
+	UpToDate  map[change.Key]bool // items that rules of several families make, and that one of these has brought up to date
+	Found     sync.Map            // what a family has found out while the plan is applied; each has keys of a type of its own
 }
 
-// Settle notes that an item which several families may make is up to date under all of its rules.
-func (r *Run) Settle(item change.Key) {
-	if r.Settled == nil {
-		r.Settled = map[change.Key]bool{}
+// MarkUpToDate notes that an item which several families may make is up to date under all of its rules.
+func (r *Run) MarkUpToDate(item change.Key) {
+	if r.UpToDate == nil {
+		r.UpToDate = map[change.Key]bool{}
 	}
-	r.Settled[item] = true
+	r.UpToDate[item] = true
 }
 
 // Failed notes that a part did not succeed. The failure of the first record counts, and of that the one noted first.

@@ -16,9 +16,9 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// Having returns, of some kinds, the families of kinds that have a role. The kinds of one family are of one type: the first
+// FamiliesWith returns, of some kinds, the families of kinds that have a role. The kinds of one family are of one type: the first
 // of them acts for the family.
-func Having[Role any](kinds []rules.Kind) []Role {
+func FamiliesWith[Role any](kinds []rules.Kind) []Role {
 	var roles []Role
 	var seen []reflect.Type
 	for _, k := range kinds {

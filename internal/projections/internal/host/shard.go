@@ -26,7 +26,7 @@ type Lane struct {
 // IsLate reports whether a record may have been written before the end of a count's scan, although it stands behind what the count has
 // read: the count then knows what it changed, and has left it to be added.
 func (s *Shard) IsLate(b *plan.Binding, position string, created time.Time) bool {
-	for _, m := range b.MarksOf() {
+	for _, m := range b.CountExtentsOf() {
 		if position > m.Read[s.ID] && !created.After(m.Until) {
 			return true
 		}
@@ -34,8 +34,8 @@ func (s *Shard) IsLate(b *plan.Binding, position string, created time.Time) bool
 	return false
 }
 
-// Lose notes that records of a rule were lost, or came too late: a new generation is to begin.
-func (s *Shard) Lose(b *plan.Binding, reason string) {
+// NoteLost notes that records of a rule were lost, or came too late: a new generation is to begin.
+func (s *Shard) NoteLost(b *plan.Binding, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost == nil {

@@ -52,7 +52,7 @@ func (l *Ledger) afterFailure(ctx context.Context, err error, moves []*plan.Move
 			left, err = l.narrow(ctx, undone, refused)
 			return left, table.Advanced, err
 		case refused != "":
-			if gone, err := l.refused(ctx, p, refused, suffix); gone || err != nil {
+			if gone, err := l.moveElsewhereOrPark(ctx, p, refused, suffix); gone || err != nil {
 				return nil, table.Lost, err
 			}
 			if p.Action.Kind != plan.Park { // a move that is planned anew asks for that again
@@ -71,7 +71,7 @@ func (l *Ledger) replan(ctx context.Context, mv *plan.Move, actual table.Row) (b
 	if err != nil {
 		return false, fmt.Errorf("ledger entry of %s: %w", mv.Key, err)
 	}
-	duplicate := ent != nil && ent.At.Has(mv.To)
+	duplicate := ent != nil && ent.At.Covers(mv.To)
 	if duplicate && ent.At.RulesEpoch() != mv.To.RulesEpoch() && !mv.FromItem {
 		// A later record was applied under older rules. Under these it may ask for nothing, so only the item tells.
 		mv.FromItem, mv.Late.Touched = true, mv.Touched
@@ -94,7 +94,7 @@ func (l *Ledger) reread(ctx context.Context, mv *plan.Move, ent *plan.Entry) (id
 		return false, err
 	}
 	fresh.First, fresh.Position = mv.First, mv.Position
-	fresh.Repark, fresh.Reparks, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.Reparks, mv.Seen, mv.Alone, mv.StepMax
+	fresh.Repark, fresh.ReparkRefused, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.ReparkRefused, mv.Seen, mv.Alone, mv.StepMax
 	for k, item := range mv.Restore {
 		fresh.RestoreAt(k, item)
 	}
@@ -136,9 +136,9 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string) 
 	return moves, nil
 }
 
-// refused has a contribution that DynamoDB refuses go to another accumulator, and parks it, or any other effect, in the end. true:
-// nothing is left to do.
-func (l *Ledger) refused(ctx context.Context, p host.Part, reason string, suffix int) (bool, error) {
+// moveElsewhereOrPark has a contribution that DynamoDB refuses go to another accumulator, and parks it, or any other effect, in the end.
+// true: nothing is left to do.
+func (l *Ledger) moveElsewhereOrPark(ctx context.Context, p host.Part, reason string, suffix int) (bool, error) {
 	mv, k := p.Moves[0], p.Action.Key
 	if p.Action.Kind == 0 {
 		if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {
@@ -157,7 +157,7 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
 		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})
-		mv.Repark = mv.Repark || mv.Reparks
+		mv.Repark = mv.Repark || mv.ReparkRefused
 		return mv.FromItem && mv.Idle(), nil
 	}
 	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}

@@ -27,10 +27,10 @@ func Of(p *plan.Planner, moves []*plan.Move) []*Pack {
 
 // parts is what a move adds to aggregates, and what it does beside.
 type parts struct {
-	mv   *plan.Move
-	sums []plan.Sum
-	rest []plan.Action
-	near string // the first of the aggregates
+	mv         *plan.Move
+	sums       []plan.Sum
+	rest       []plan.Action
+	firstGroup string // the first of the aggregates
 }
 
 func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.Action)) []*Pack {
@@ -39,15 +39,15 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 		sums, rest := difference(mv)
 		all[i] = parts{mv, sums, rest, ""}
 		if len(sums) > 0 {
-			all[i].near = sums[0].Group.String()
+			all[i].firstGroup = sums[0].Group.String()
 		}
 	}
-	slices.SortStableFunc(all, func(a, b parts) int { return cmp.Compare(a.near, b.near) })
+	slices.SortStableFunc(all, func(a, b parts) int { return cmp.Compare(a.firstGroup, b.firstGroup) })
 	var packs []*Pack
 	var open *Pack
 	for i, p := range all {
 		alone := p.mv.Alone || p.mv.Step != nil || slices.ContainsFunc(p.rest, func(a plan.Action) bool { return a.Reads })
-		cuts := i > 0 && p.near != all[i-1].near && open != nil && open.cuts(all[i:])
+		cuts := i > 0 && p.firstGroup != all[i-1].firstGroup && open != nil && open.cuts(all[i:])
 		if alone || cuts || open == nil || !open.take(p.mv, p.sums, p.rest) {
 			if open = (&Pack{exclusive: map[string]bool{}}); !open.take(p.mv, p.sums, p.rest) {
 				panic("a move that fits no transaction was not divided: " + p.mv.Key.String())
@@ -66,7 +66,7 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 
 // cuts reports whether moves near to the first of these go on in another pack, although one holds them: both write one accumulator.
 func (pk *Pack) cuts(all []parts) bool {
-	near := slices.IndexFunc(all, func(p parts) bool { return p.near != all[0].near })
+	near := slices.IndexFunc(all, func(p parts) bool { return p.firstGroup != all[0].firstGroup })
 	if near < 0 {
 		near = len(all)
 	}

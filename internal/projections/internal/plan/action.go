@@ -86,11 +86,11 @@ type Action struct {
 	Again  bool       // of Park: it is parked already
 	Bytes  int        // about what it carries
 
-	*Binding      // the rule, of a family's action
-	Own      any  // what the family makes of it
-	Reads    bool // the family reads before it knows its writes, at most FamilyWritesMax
-	Looks    bool // it depends on what stands at the target: the move sees that if it is not as expected
-	Writes   bool // it changes the target
+	*Binding        // the rule, of a family's action
+	FamilyData any  // what the family makes of it
+	Reads      bool // the family reads before it knows its writes, at most FamilyWritesMax
+	Looks      bool // it depends on what stands at the target: the move sees that if it is not as expected
+	Writes     bool // it changes the target
 }
 
 // FamilyWritesMax is the most writes of an action before which a family reads.

@@ -22,10 +22,10 @@ type Binding struct {
 
 	// Of a rule that folds records: the newest generation of its rows, and the one that targets display; 0: none.
 	Generation, Counted atomic.Int64
-	Incarnation         string                       // of the state table that holds these rows: their keys name it
-	Located             atomic.Bool                  // the locators of its targets are made, if it needs any
-	Stream              string                       // the newest one's: its ARN; "" if it had not begun when the rule was bound
-	Marks               atomic.Pointer[[]lanes.Mark] // how far the counts of the newest generation have read
+	Incarnation         string                              // of the state table that holds these rows: their keys name it
+	Located             atomic.Bool                         // the locators of its targets are made, if it needs any
+	Stream              string                              // the newest one's: its ARN; "" if it had not begun when the rule was bound
+	CountExtents        atomic.Pointer[[]lanes.CountExtent] // how far the counts of the newest generation have read
 
 	Family Family // of the rule's kind
 
@@ -34,9 +34,9 @@ type Binding struct {
 	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
 }
 
-// MarksOf are the Marks.
-func (b *Binding) MarksOf() []lanes.Mark {
-	if marks := b.Marks.Load(); marks != nil {
+// CountExtentsOf are the Marks.
+func (b *Binding) CountExtentsOf() []lanes.CountExtent {
+	if marks := b.CountExtents.Load(); marks != nil {
 		return *marks
 	}
 	return nil

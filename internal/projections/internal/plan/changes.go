@@ -23,26 +23,26 @@ type Changes struct {
 	parts     []any // of families, each of a type of its own: see PartOf
 }
 
-// Rollup is a display attribute that is due to be written anew.
+// Rollup is a group to bring up to date: a display, a claimed mirror item, or the children of a unique value.
 type Rollup struct {
-	First     int
-	Present   bool                        // the target may hold a value, so that even a sum over nothing must be written
-	Contested map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
-	Expired   bool                        // a record says that DynamoDB's time to live deleted the target
-	Showed    int64                       // if Expired or Deleted: the count of operations in the target's stamp; 0: no stamp of the rule
-	Deleted   bool                        // a record says that it was deleted in another way
-	Looked    bool                        // the target is looked at, and written only if it is not right
-	Asked     bool                        // the sum may have changed: it is written on the target, even if that was not seen
-	Wrote     map[change.Key]bool         // targets on which another program wrote
-	Relocated []change.Key                // items that took or gave up the unique value by which the target is found
-	Seen      map[change.Key]change.Image // targets as they were read before the sum was
-	Marks     []*Move                     // moves whose due marks can be cleared once this is shown
+	First       int
+	Present     bool                        // the target may hold a value, so that even a sum over nothing must be written
+	Corrections map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
+	Expired     bool                        // a record says that DynamoDB's time to live deleted the target
+	Showed      int64                       // if Expired or Deleted: the count of operations in the target's stamp; 0: no stamp of the rule
+	Deleted     bool                        // a record says that it was deleted in another way
+	Looked      bool                        // the target is looked at, and written only if it is not right
+	Asked       bool                        // the sum may have changed: it is written on the target, even if that was not seen
+	Wrote       map[change.Key]bool         // targets on which another program wrote
+	Relocated   []change.Key                // items that took or gave up the unique value by which the target is found
+	Seen        map[change.Key]change.Image // targets as they were read before the sum was
+	Marks       []*Move                     // moves whose due marks can be cleared once this is shown
 }
 
-// OnlyShows reports whether nothing but a change of the group asks for the roll-up, which may come later then.
-func (ru *Rollup) OnlyShows() bool {
+// MayWait reports whether nothing but a change of the group asks for the roll-up, which may come later then.
+func (ru *Rollup) MayWait() bool {
 	return ru.Asked && !ru.Expired && !ru.Deleted && !ru.Looked &&
-		len(ru.Wrote)+len(ru.Contested)+len(ru.Relocated)+len(ru.Seen) == 0
+		len(ru.Wrote)+len(ru.Corrections)+len(ru.Relocated)+len(ru.Seen) == 0
 }
 
 // Note puts a target in a set.

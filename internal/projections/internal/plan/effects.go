@@ -19,13 +19,13 @@ import (
 
 // Effect is what one item causes under one rule or locator. Its text is all that is compared and all that is needed to undo it.
 type Effect struct {
-	Kind   EffectKind
-	Group  string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
-	Amount decimal.Decimal  // of a contribution
-	Per    string           // the value under which a contribution counts, of a rule with `per`
-	Member *Member          // of a contribution to a group of which some sources are shown
-	Parked *rules.ItemError // the rule cannot read this item: no effect but to be parked
-	Own    Own              // of a family's own effect
+	Kind         EffectKind
+	Group        string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
+	Amount       decimal.Decimal  // of a contribution
+	Per          string           // the value under which a contribution counts, of a rule with `per`
+	Member       *Member          // of a contribution to a group of which some sources are shown
+	Parked       *rules.ItemError // the rule cannot read this item: no effect but to be parked
+	FamilyEffect FamilyEffect     // of a family's own effect
 }
 
 // Member is what a contribution says of its source where a target shows some of the sources.
@@ -64,16 +64,16 @@ const (
 	OfFamily     EffectKind = '=' // only the family of its rule reads it
 )
 
-// Own is the part of an effect that only the family of its rule reads.
-type Own interface {
+// FamilyEffect is the part of an effect that only the family of its rule reads.
+type FamilyEffect interface {
 	// String is the effect as the ledger entry holds it. It begins with a mark: neither a blank nor a character of rule ids.
 	String() string
 	// Same reports whether another effect leaves nothing to write. One that was read from the ledger may tell less of itself.
-	Same(Own) bool
+	Same(FamilyEffect) bool
 	// Wanted is the effect as an item asks for it, whatever became of it in force.
-	Wanted() Own
+	Wanted() FamilyEffect
 	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
-	Adapt(mv *Move, k EffectKey) Own
+	Adapt(mv *Move, k EffectKey) FamilyEffect
 }
 
 // unread is an own effect of a rule of which nothing is known but its name.
@@ -81,14 +81,14 @@ type unread string
 
 func (u unread) String() string { return string(u) }
 
-// Same implements Own.
-func (u unread) Same(other Own) bool { return u.String() == other.String() }
+// Same implements FamilyEffect.
+func (u unread) Same(other FamilyEffect) bool { return u.String() == other.String() }
 
-// Wanted implements Own.
-func (u unread) Wanted() Own { return u }
+// Wanted implements FamilyEffect.
+func (u unread) Wanted() FamilyEffect { return u }
 
-// Adapt implements Own.
-func (u unread) Adapt(*Move, EffectKey) Own { return u }
+// Adapt implements FamilyEffect.
+func (u unread) Adapt(*Move, EffectKey) FamilyEffect { return u }
 
 // perMark begins the text of a contribution that counts under a value. The value stands before a blank, the contribution behind it.
 const perMark = ":"
@@ -130,7 +130,7 @@ func (f Effect) String() string {
 	case Parked:
 		return "!" + f.Parked.Code
 	case OfFamily:
-		return f.Own.String()
+		return f.FamilyEffect.String()
 	}
 	return "" // no effect
 }
@@ -138,7 +138,7 @@ func (f Effect) String() string {
 // same reports whether another effect leaves nothing to write.
 func (f Effect) same(g Effect) bool {
 	if f.Kind == OfFamily && g.Kind == OfFamily {
-		return f.Own.Same(g.Own)
+		return f.FamilyEffect.Same(g.FamilyEffect)
 	}
 	return f.String() == g.String()
 }
@@ -146,7 +146,7 @@ func (f Effect) same(g Effect) bool {
 // Wanted is the effect as an item asks for it, whatever became of it in force.
 func (f Effect) Wanted() Effect {
 	if f.Kind == OfFamily {
-		f.Own = f.Own.Wanted()
+		f.FamilyEffect = f.FamilyEffect.Wanted()
 	}
 	return f
 }
@@ -173,7 +173,7 @@ func ParseEffect(text string) (Effect, error) {
 	case kind == Parked:
 		return Effect{Kind: kind, Parked: &rules.ItemError{Code: rest}}, nil
 	case rest != "":
-		return Effect{Kind: OfFamily, Own: unread(text)}, nil
+		return Effect{Kind: OfFamily, FamilyEffect: unread(text)}, nil
 	}
 	return Effect{}, fmt.Errorf("the unknown effect %q", text)
 }
@@ -347,8 +347,8 @@ func Overflow(what string) Effect {
 		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
 }
 
-// GroupRef names what several sources make together: an aggregate by its group, or a claimed item by its key. It is brought up to
-// date after the moves that touch it.
+// GroupRef names what several sources make together: an aggregate by its group, a claimed item by its key, or the children of a parent by
+// its unique value. It is brought up to date after the moves that touch it.
 type GroupRef struct {
 	*Binding
 	Group string

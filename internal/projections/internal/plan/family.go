@@ -15,7 +15,7 @@ type Family interface {
 	Classify(p *Planner, pl *Changes, b *Binding, s *Sides) bool
 	// Rederive plans what an item, as it is, asks of a rule beside that move.
 	Rederive(p *Planner, pl *Changes, b *Binding, it *Item)
-	// Tell adds to late the keys that an image of an item names under a rule.
+	// Tell adds to late what an image of an item says under a rule: the parents that it names, and whether the rule cannot read it.
 	Tell(late *Late, b *Binding, m *rules.Match, img change.Image)
 
 	// Explain tells people what a rule asks for in pl beside its effects.

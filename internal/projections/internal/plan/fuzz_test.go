@@ -80,7 +80,7 @@ func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image
 		p.LeftoversOn(key, img)
 		for id, left := range pl.Leftovers.All() {
 			if img != nil {
-				p.Again(id, left, img)
+				p.Reassess(id, left, img)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func work(p *plan.Planner, mv *plan.Move) {
 	}
 	pack.Difference(p, mv)
 	pack.Of(p, []*plan.Move{mv})
-	_, _, _ = mv.Idle(), mv.Outlived(), mv.MarkedEntry()
+	_, _, _ = mv.Idle(), mv.HoldsStaleEffects(), mv.MarkedEntry()
 }
 
 // FuzzStamp puts any text behind a stamp's own context on items of every rule: it
@@ -163,7 +163,7 @@ func checkStamp(t *testing.T, text, context string) {
 
 func checkVersion(t *testing.T, v stamp.Version) {
 	t.Helper()
-	for _, w := range []stamp.Version{v, v.Epoch(), v.UnderEpoch(stamp.EpochMax)} {
+	for _, w := range []stamp.Version{v, v.EpochStart(), v.UnderEpoch(stamp.EpochMax)} {
 		if again, ok := stamp.ParseVersion(string(w)); !ok || again != w {
 			t.Fatalf("version %q, of %q, cannot be read", w, v)
 		}
@@ -171,7 +171,7 @@ func checkVersion(t *testing.T, v stamp.Version) {
 	if next := v.NextRederived(); len(next) == len(v.Rederived(1)) && next <= v {
 		t.Fatalf("version %q comes after %q", v, next)
 	}
-	if v.Count() < 0 || !v.Has(v) || !v.Has(v.Epoch()) {
+	if v.Count() < 0 || !v.Covers(v) || !v.Covers(v.EpochStart()) {
 		t.Fatalf("version %q counts %d", v, v.Count())
 	}
 }

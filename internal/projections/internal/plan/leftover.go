@@ -14,9 +14,9 @@ type Leftover struct {
 	Last   change.Image            // the item, as it was seen
 	Names  []string                // the attributes to take off beside the stamp
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
-	Beside []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
+	Shared []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
 	Whole  bool                    // the engine made the item for the rule, and it goes
-	Unless []*Binding              // one of these rules has made it its own
+	Makers []*Binding              // one of these rules has made it its own
 
 	before, late change.Image // the item before and after a late write, where a record tells; else nil
 }
@@ -45,14 +45,14 @@ func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rule
 	if !ok {
 		return nil
 	}
-	found := &Leftover{Last: img, Beside: p.writersOn(id, now)}
-	p.name(found, id, now, id.Covered(left.Digest, img)) // otherwise another program has written there
+	found := &Leftover{Last: img, Shared: p.writersOn(id, now)}
+	p.chooseAttributes(found, id, now, id.Covered(left.Digest, img)) // otherwise another program has written there
 	return found
 }
 
-// formerly asks for taking back what retired rules left on an item, as their stamps tell. If the image before has no such stamp, this
-// was a late write: what it replaced is put back.
-func (p *Planner) formerly(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
+// planFormerLeftovers asks for taking back what retired rules left on an item, as their stamps tell. If the image before has no such stamp,
+// this was a late write: what it replaced is put back.
+func (p *Planner) planFormerLeftovers(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, b := range p.formersAt(key, true) {
 		if _, ok := stamp.Parse(img.Lookup(b.Stamp)); !ok {
@@ -76,13 +76,13 @@ func (l *Leftover) lateWrite(b *Binding, old change.Image, earlier *Leftover) {
 	if _, ok := stamp.Parse(old.Lookup(b.Stamp)); !ok {
 		l.before, l.late = old, l.Last
 	} else if earlier != nil && earlier.before != nil {
-		l.goOn(b, earlier)
+		l.carryLateWrite(b, earlier)
 	}
 }
 
-// goOn has what came after a late write count as another program's, unless the rule itself wrote again.
+// carryLateWrite has what came after a late write count as another program's, unless the rule itself wrote again.
 // Only the record of the late write tells what was there before: it is not done before this is.
-func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
+func (l *Leftover) carryLateWrite(b *Binding, earlier *Leftover) {
 	l.First = earlier.First
 	l.before, l.late = earlier.before, earlier.late
 	if !l.Last.Lookup(b.Stamp).Equal(l.late.Lookup(b.Stamp)) {
@@ -95,23 +95,23 @@ func (l *Leftover) goOn(b *Binding, earlier *Leftover) {
 func (p *Planner) takeBack(left *Leftover, id ItemRule, now *rules.Entity) {
 	img := left.Last
 	written, _ := stamp.Parse(img.Lookup(id.Stamp))
-	left.Beside = p.writersOn(id, now)
+	left.Shared = p.writersOn(id, now)
 	makes, ours := id.Rule.MakesItems(), written.Context == stamp.Context(p.Incarnation, id.Key, "")
 	switch {
 	case makes && !ours: // cloned from another
 	case left.before != nil:
-		p.name(left, id, now, p.overwritten(left, id))
+		p.chooseAttributes(left, id, now, p.overwritten(left, id))
 	case makes && !IsMade(id.Key, img): // the application's own
-		p.name(left, id, now, Released(id.Binding, img))
+		p.chooseAttributes(left, id, now, Released(id.Binding, img))
 	case !makes:
-		p.name(left, id, now, id.Covered(written.Digest, img))
+		p.chooseAttributes(left, id, now, id.Covered(written.Digest, img))
 	case p.madeByOther(id.Key, img):
-		p.name(left, id, now, id.Rule.Writes)
+		p.chooseAttributes(left, id, now, id.Rule.Writes)
 		if name := id.Rule.Target.ExpireAttribute; name != "" && !p.expires(id.Key, name) {
 			left.Names = append(left.Names, name)
 		}
 	default:
-		left.Whole, left.Unless = true, p.makersAt(id.Key)
+		left.Whole, left.Makers = true, p.makersAt(id.Key)
 	}
 }
 
@@ -139,17 +139,17 @@ func (p *Planner) overwritten(left *Leftover, id ItemRule) []string {
 
 // moved reports whether another rule has written an attribute since the late write, or its stamp is gone.
 func (l *Leftover) moved(name string) bool {
-	return l.late != nil && slices.ContainsFunc(l.Beside, func(b *Binding) bool {
+	return l.late != nil && slices.ContainsFunc(l.Shared, func(b *Binding) bool {
 		return slices.Contains(b.Rule.Writes, name) && !l.late.Lookup(b.Stamp).Equal(l.Last.Lookup(b.Stamp))
 	})
 }
 
-// name sets the attributes to take off an item: those of the rule that no other rule has written. A rule that should have does so when
-// the record of the removal comes.
-func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
+// chooseAttributes sets the attributes to take off an item: those of the rule that no other rule has written. A rule that should have does
+// so when the record of the removal comes.
+func (p *Planner) chooseAttributes(left *Leftover, id ItemRule, now *rules.Entity, wrote []string) {
 	for _, name := range wrote {
 		tells := now != nil && slices.ContainsFunc(now.Equals, func(eq rules.Equals) bool { return eq.Attribute == name })
-		if tells && left.before == nil || p.heldBy(left.Beside, id, name, left.Last) || p.askedFor(left, id, name) {
+		if tells && left.before == nil || p.heldBy(left.Shared, id, name, left.Last) || p.askedFor(left, id, name) {
 			continue
 		}
 		left.Names = append(left.Names, name)
@@ -171,7 +171,7 @@ func (p *Planner) name(left *Leftover, id ItemRule, now *rules.Entity, wrote []s
 // former rules.
 func (p *Planner) askedFor(left *Leftover, id ItemRule, name string) bool {
 	m := p.MatchOf(id.Key, left.Last)
-	return slices.ContainsFunc(left.Beside, func(b *Binding) bool {
+	return slices.ContainsFunc(left.Shared, func(b *Binding) bool {
 		asker, ok := b.Family.(Asker)
 		return ok && !b.Former && slices.Contains(b.Rule.Writes, name) && b.Rule.Target == m.Entity && asker.Asks(b, &m, left.Last, name)
 	})
@@ -219,8 +219,8 @@ func (bs *Bindings) formersAt(key change.Key, retired bool) []*Binding {
 	})
 }
 
-// Again is what is still left over on an item that was not as it was seen before; nil if nothing is.
-func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover {
+// Reassess is what is still left over on an item that was not as it was seen before; nil if nothing is.
+func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Leftover {
 	now := p.MatchOf(id.Key, img).Entity
 	if !id.Former {
 		return p.leftoverOnOtherEntity(id, img, now)
@@ -232,15 +232,15 @@ func (p *Planner) Again(id ItemRule, seen *Leftover, img change.Image) *Leftover
 	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
 	same := seen.late != nil && seen.late.Lookup(id.Stamp).Equal(img.Lookup(id.Stamp))
 	if seen.before != nil && (same || id.Rule.MakesItems()) {
-		left.goOn(id.Binding, seen)
+		left.carryLateWrite(id.Binding, seen)
 	}
 	p.takeBack(left, id, now)
 	return left
 }
 
-// Formerly asks for taking back what retired rules left on an item that was read.
-func (p *Planner) Formerly(pl *Changes, key change.Key, img change.Image) {
-	p.formerly(pl, key, 0, nil, img, p.MatchOf(key, img).Entity)
+// PlanFormerLeftovers asks for taking back what retired rules left on an item that was read.
+func (p *Planner) PlanFormerLeftovers(pl *Changes, key change.Key, img change.Image) {
+	p.planFormerLeftovers(pl, key, 0, nil, img, p.MatchOf(key, img).Entity)
 }
 
 // WroteAt reports whether retired rules can have written on an item with a key.
@@ -260,7 +260,7 @@ func (p *Planner) LeftoversOn(key change.Key, img change.Image) *OrderedMap[Item
 	pl := &Changes{}
 	if img != nil {
 		p.leftovers(pl, key, 0, img, p.MatchOf(key, img).Entity)
-		p.Formerly(pl, key, img)
+		p.PlanFormerLeftovers(pl, key, img)
 	}
 	return &pl.Leftovers
 }

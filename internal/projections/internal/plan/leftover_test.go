@@ -104,8 +104,8 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 			if diff := cmp.Diff(tt.want.Names, got.Names); diff != "" && len(tt.want.Names)+len(got.Names) > 0 {
 				t.Error(diff)
 			}
-			if got.Whole != tt.want.Whole || got.Whole != (len(got.Unless) > 0) {
-				t.Errorf("goes as a whole: %v, unless one of %d rules has it", got.Whole, len(got.Unless))
+			if got.Whole != tt.want.Whole || got.Whole != (len(got.Makers) > 0) {
+				t.Errorf("goes as a whole: %v, unless one of %d rules has it", got.Whole, len(got.Makers))
 			}
 		})
 	}

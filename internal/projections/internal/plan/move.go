@@ -30,16 +30,16 @@ type Move struct {
 	Restore map[EffectKey]change.Key // items to write again even if the effect stays
 	Alone   bool                     // shares no transaction, having failed in company
 
-	Seen         map[change.Key]change.Image // items that were not as expected, as they are; nil: no item
-	Step         map[EffectKey]bool          // what the next transaction moves; nil: all
-	StepMax      int                         // most effects in one transaction; 0: as many as fit
-	Shift        int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
-	Consolidated bool                        // the accumulators were brought together for the move
-	Seeding      bool                        // rederived by seeding
-	Repark       bool                        // write parked records anew even if they stay
-	Reparks      bool                        // park anew what DynamoDB refuses again, too
-	Late         Late                        // of a rederived move: what records tell that are not applied
-	Raised       bool                        // the entry goes to the position of such a record, even if the effects stay
+	Seen          map[change.Key]change.Image // items that were not as expected, as they are; nil: no item
+	Step          map[EffectKey]bool          // what the next transaction moves; nil: all
+	StepMax       int                         // most effects in one transaction; 0: as many as fit
+	Shift         int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
+	Consolidated  bool                        // the accumulators were brought together for the move
+	Seeding       bool                        // rederived by seeding
+	Repark        bool                        // write parked records anew even if they stay
+	ReparkRefused bool                        // park anew what DynamoDB refuses again, too
+	Late          Late                        // of a rederived move: what records tell that are not applied
+	Raised        bool                        // the entry goes to the position of such a record, even if the effects stay
 }
 
 // touch notes an aggregate that an image of the item names.
@@ -105,7 +105,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 func (mv *Move) adapt() {
 	for k, f := range mv.New {
 		if f.Kind == OfFamily {
-			f.Own = f.Own.Adapt(mv, k)
+			f.FamilyEffect = f.FamilyEffect.Adapt(mv, k)
 			mv.Ask(k, f)
 		}
 	}
@@ -166,8 +166,8 @@ func (mv *Move) Idle() bool {
 	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
-// Outlived reports whether the entry holds effects that the item asks for no more, refused ones aside.
-func (mv *Move) Outlived() bool {
+// HoldsStaleEffects reports whether the entry holds effects that the item asks for no more, refused ones aside.
+func (mv *Move) HoldsStaleEffects() bool {
 	for k, held := range mv.Old.without(mv.New) {
 		if _, wanted := mv.New[k]; !wanted || held.Kind != Parked {
 			return true
@@ -178,7 +178,7 @@ func (mv *Move) Outlived() bool {
 
 // MarkedEntry is the entry that holds the move's due mark: the one it wrote, or the one it found if it was done already.
 func (mv *Move) MarkedEntry() *Entry {
-	if mv.Entry != nil && mv.Entry.At.Has(mv.To) && !mv.FromItem {
+	if mv.Entry != nil && mv.Entry.At.Covers(mv.To) && !mv.FromItem {
 		return mv.Entry
 	}
 	return &Entry{At: mv.To, Rederived: mv.Rederived}

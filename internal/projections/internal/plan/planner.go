@@ -36,7 +36,7 @@ func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
 	if !p.OnlyFolding {
 		relevant = rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
-		relevant = rec.New != nil && p.formerly(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
+		relevant = rec.New != nil && p.planFormerLeftovers(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
 		relevant = p.classifyLedger(pl, s) || relevant
 	}
 	for _, b := range p.InForce {

@@ -87,8 +87,8 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 // Rederive plans what an item, as it is now, asks for.
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
-	mv.Reparks = sc == Everything
-	mv.Repark = mv.Reparks && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
+	mv.ReparkRefused = sc == Everything
+	mv.Repark = mv.ReparkRefused && slices.ContainsFunc(mv.New.Keys(), func(k EffectKey) bool { return mv.New[k].Kind == Parked })
 	it := &Item{Key: key, Image: img, Match: p.MatchOf(key, img), Scope: sc, Late: late}
 	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
@@ -97,7 +97,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 		return mv
 	}
 	p.leftovers(pl, key, 0, img, it.Match.Entity)
-	p.formerly(pl, key, 0, nil, img, it.Match.Entity)
+	p.planFormerLeftovers(pl, key, 0, nil, img, it.Match.Entity)
 	if sc == Everything && it.Match.Entity != nil {
 		for _, ru := range pl.Rollups.All() {
 			ru.Asked = true
@@ -126,7 +126,7 @@ func (p *Planner) MoveFrom(key change.Key, ent *Entry, img change.Image, sc Scop
 // earlier record that is still to come must not undo that.
 func (p *Planner) raise(mv *Move, ent *Entry) {
 	to := stamp.VersionAt(p.Epoch, mv.Late.Position)
-	if mv.Late.Position.IsZero() || ent != nil && ent.At.Has(to) || !p.feedsLedger(mv.Key) {
+	if mv.Late.Position.IsZero() || ent != nil && ent.At.Covers(to) || !p.feedsLedger(mv.Key) {
 		return
 	}
 	mv.To, mv.Rederived, mv.Raised = to, 1, true

@@ -92,20 +92,20 @@ func (reg *Registry) Announce(ctx context.Context) error {
 	return err
 }
 
-// readMarks reads how far the counts of a rule's newest generation have read, if the rule folds records.
-func (reg *Registry) readMarks(ctx context.Context, b *plan.Binding) error {
+// readCountExtents reads how far the counts of a rule's newest generation have read, if the rule folds records.
+func (reg *Registry) readCountExtents(ctx context.Context, b *plan.Binding) error {
 	if !b.Rule.Folds() {
 		return nil
 	}
-	found, rows := map[string]*lanes.Mark{}, state.MarksOf(b, b.Generation.Load())
-	err := reg.tables.EachRow(ctx, "reading how far counts have read", rows, func(r table.Row) { state.ReadMark(found, r) })
+	found, rows := map[string]*lanes.CountExtent{}, state.CountExtentsOf(b, b.Generation.Load())
+	err := reg.tables.EachRow(ctx, "reading how far counts have read", rows, func(r table.Row) { state.ReadCountExtent(found, r) })
 	if err != nil {
 		return err
 	}
-	marks := make([]lanes.Mark, 0, len(found))
+	marks := make([]lanes.CountExtent, 0, len(found))
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		marks = append(marks, *found[id])
 	}
-	b.Marks.Store(&marks)
+	b.CountExtents.Store(&marks)
 	return nil
 }

@@ -21,11 +21,11 @@ import (
 
 // Matched is how the rules of a file stand to those of the registry.
 type Matched struct {
-	set            *rules.Set
-	known          map[string]state.Rule // by id
-	IDs            map[*rules.Rule]string
-	Fresh, renamed []*rules.Rule
-	Retire         []string // ids of rules in force that are not in the file any more, sorted
+	set          *rules.Set
+	known        map[string]state.Rule // by id
+	IDs          map[*rules.Rule]string
+	New, renamed []*rules.Rule
+	Retire       []string // ids of rules in force that are not in the file any more, sorted
 }
 
 // Match finds each rule of the file among those in force that mean the same: by name first; any other was renamed.
@@ -47,7 +47,7 @@ func Match(set *rules.Set, known map[string]state.Rule) Matched {
 			}
 		}
 	}
-	m.Fresh = slices.DeleteFunc(slices.Clone(set.Rules), func(r *rules.Rule) bool { return m.IDs[r] != "" })
+	m.New = slices.DeleteFunc(slices.Clone(set.Rules), func(r *rules.Rule) bool { return m.IDs[r] != "" })
 	m.Retire = left
 	return m
 }
@@ -64,7 +64,7 @@ func (m Matched) Refusal(stateTable string) *projections.RulesChangedError {
 	refused := &projections.RulesChangedError{StateTable: stateTable}
 	for _, id := range m.Retire {
 		name := m.known[id].Name
-		if slices.ContainsFunc(m.Fresh, func(r *rules.Rule) bool { return r.Name == name }) {
+		if slices.ContainsFunc(m.New, func(r *rules.Rule) bool { return r.Name == name }) {
 			refused.Changed = append(refused.Changed, name)
 		} else {
 			refused.Removed = append(refused.Removed, name)

@@ -22,8 +22,8 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 	}
 	spread := m.spread()
 	switch {
-	case opts.Attach && len(m.Fresh) > 0:
-		return table.Lost, reg.notInForce("rule " + m.Fresh[0].Name + " is")
+	case opts.Attach && len(m.New) > 0:
+		return table.Lost, reg.notInForce("rule " + m.New[0].Name + " is")
 	case opts.Attach && len(spread) > 0:
 		return table.Lost, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
 	}
@@ -31,7 +31,7 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 	if err != nil {
 		return table.Lost, err
 	}
-	if len(m.Fresh)+len(spread)+len(m.Retire) > 0 {
+	if len(m.New)+len(spread)+len(m.Retire) > 0 {
 		if err := m.checkRows(); err != nil {
 			return table.Lost, err
 		}
@@ -44,12 +44,12 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 	}
 	reg.Planner.Bindings = plan.Bind(opts.Rules, m.IDs)
 	reg.Planner.AddFormer(formers...)
-	reg.lives.Store(lives)
+	reg.changesSeen.Store(lives)
 	for _, r := range opts.Rules.Rules {
 		b := reg.Planner.Of(r)
 		item := known[b.ID]
 		BindRule(reg.Planner, b, item)
-		if err := reg.readMarks(ctx, b); err != nil {
+		if err := reg.readCountExtents(ctx, b); err != nil {
 			return table.Lost, err
 		}
 		if item.State == state.Live {
@@ -91,7 +91,7 @@ func (reg *Registry) notInForce(what string) *table.SetupError {
 // know it must not go on. If another process registers at the same time, nothing is written.
 func (reg *Registry) registerRules(ctx context.Context, m Matched, spread []*rules.Rule, formers []*plan.Binding) (table.Round, error) {
 	items := []ddb.TransactWriteItem{reg.epochWrite(reg.Planner.Epoch + 1)}
-	if len(m.Fresh) > 0 {
+	if len(m.New) > 0 {
 		text := m.set.Text()
 		items = append(items, reg.tables.PutPart(state.FileRow(textName(text), text), "", table.NewExpression()))
 	}
@@ -101,7 +101,7 @@ func (reg *Registry) registerRules(ctx context.Context, m Matched, spread []*rul
 	for _, r := range spread {
 		items = append(items, reg.RuleWrite(m.IDs[r], "writeShardsMax", table.Number(int64(r.Suffixes()))))
 	}
-	items = append(items, reg.freshWrites(m, formers)...)
+	items = append(items, reg.newRuleWrites(m, formers)...)
 	err := reg.tables.Transact(ctx, "registering new rules", []string{""}, items[:min(len(items), plan.TransactActionsMax)])
 	if table.LostRace(err) {
 		return table.Lost, nil
@@ -121,8 +121,8 @@ func (reg *Registry) epochWrite(epoch int) ddb.TransactWriteItem {
 	return reg.tables.UpdatePart(state.TableKey(), raise, reg.RulesStand(c), c)
 }
 
-// freshWrites are the rows of new rules.
-func (reg *Registry) freshWrites(m Matched, formers []*plan.Binding) []ddb.TransactWriteItem {
+// newRuleWrites are the rows of new rules.
+func (reg *Registry) newRuleWrites(m Matched, formers []*plan.Binding) []ddb.TransactWriteItem {
 	taken, located := map[string]bool{}, map[string]bool{}
 	for id := range m.known {
 		taken[id] = true
@@ -139,7 +139,7 @@ func (reg *Registry) freshWrites(m Matched, formers []*plan.Binding) []ddb.Trans
 		}
 	}
 	var writes []ddb.TransactWriteItem
-	for _, r := range m.Fresh {
+	for _, r := range m.New {
 		row := state.Rule{
 			Name: r.Name, Fingerprint: r.Fingerprint, State: state.Seeding, Epoch: reg.Planner.Epoch + 1,
 			File: textName(m.set.Text()), WriteShardsMax: r.Suffixes(),

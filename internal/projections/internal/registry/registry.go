@@ -23,8 +23,8 @@ type Registry struct {
 	Planner *plan.Planner // of the rules in force
 	Found   projections.Description
 
-	tables *table.Tables
-	lives  atomic.Int64 // times that rules went live, as last seen
+	tables      *table.Tables
+	changesSeen atomic.Int64 // Table.Live as last read
 	// reading is full while a goroutine takes over what the rules' rows say. It is no mutex: the holder waits for answers.
 	reading chan struct{}
 	now     func() time.Time
@@ -206,14 +206,15 @@ func readRules(ctx context.Context, rd *table.Reader) (map[string]table.Row, err
 	return known, err
 }
 
-// errWentLive says that rules went live since this engine last looked.
-var errWentLive = errors.New("rules went live meanwhile")
+// errRegistryChanged says that the registry changed since this engine last read it.
+var errRegistryChanged = errors.New("the registry changed meanwhile")
 
 // check makes sure that the rules stand as this engine took them to: records are not done under rules that are not all there are
-// (ErrEpochMoved), nor without the roll-ups of rules that went live or the taking back of those that retired meanwhile (errWentLive).
+// (ErrEpochMoved), nor without the roll-ups of rules that went live or the taking back of those that retired meanwhile
+// (errRegistryChanged).
 func (reg *Registry) check(ctx context.Context) error {
 	own, err := CheckEpoch(ctx, reg.tables.Reader, reg.Planner)
-	if err != nil || own.Live == reg.lives.Load() {
+	if err != nil || own.Live == reg.changesSeen.Load() {
 		return err
 	}
 	// One after another: an answer that came late would put back what a newer one told.
@@ -223,13 +224,13 @@ func (reg *Registry) check(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if own.Live < reg.lives.Load() { // it came late
+	if own.Live < reg.changesSeen.Load() { // it came late
 		if own, err = CheckEpoch(ctx, reg.tables.Reader, reg.Planner); err != nil {
 			return err
 		}
 	}
-	if own.Live == reg.lives.Load() {
-		return errWentLive // another goroutine has taken it over
+	if own.Live == reg.changesSeen.Load() {
+		return errRegistryChanged // another goroutine has taken it over
 	}
 	known, err := readRules(ctx, reg.tables.Reader)
 	if err != nil {
@@ -243,7 +244,7 @@ func (reg *Registry) check(ctx context.Context) error {
 		}
 		if b := reg.Planner.ByID(id); b != nil {
 			b.Located.Store(item.Located)
-			if err := reg.readMarks(ctx, b); err != nil {
+			if err := reg.readCountExtents(ctx, b); err != nil {
 				return err
 			}
 		}
@@ -252,8 +253,8 @@ func (reg *Registry) check(ctx context.Context) error {
 			b.Cleaned.Store(item.Cleaned)
 		}
 	}
-	reg.lives.Store(own.Live)
-	return errWentLive
+	reg.changesSeen.Store(own.Live)
+	return errRegistryChanged
 }
 
 // CheckEpoch reads the registry's row of the table; ErrEpochMoved if it is of newer rules than a planner's, or of another state table.
@@ -271,7 +272,7 @@ func CheckEpoch(ctx context.Context, rd *table.Reader, p *plan.Planner) (*state.
 // RaiseEpochAbove is called for newer rules' versions, and returns ErrEpochMoved. If the registry has none so new, a late worker of a lost
 // state table wrote it: the epoch is raised above, so that all it left counts as of older rules.
 func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error {
-	if err := reg.check(ctx); err != nil && !errors.Is(err, errWentLive) {
+	if err := reg.check(ctx); err != nil && !errors.Is(err, errRegistryChanged) {
 		return err
 	}
 	above := max(v.RulesEpoch(), reg.Planner.Epoch) + 1
@@ -289,17 +290,17 @@ func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error
 	return ErrEpochMoved
 }
 
-// Under does work, again if rules went live meanwhile: what was left out because they were not must be made up for.
+// Under does work, and repeats it if the registry changed meanwhile.
 func (reg *Registry) Under(ctx context.Context, do func() error) error {
 	for {
-		lives := reg.lives.Load()
+		seen := reg.changesSeen.Load()
 		if err := do(); err != nil {
 			return err
 		}
-		if err := reg.checkDone(ctx); err != nil && !errors.Is(err, errWentLive) {
+		if err := reg.checkDone(ctx); err != nil && !errors.Is(err, errRegistryChanged) {
 			return err
 		}
-		if reg.lives.Load() == lives {
+		if reg.changesSeen.Load() == seen {
 			return nil
 		}
 	}

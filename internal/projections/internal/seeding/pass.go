@@ -19,14 +19,14 @@ import (
 
 // Pass is a pass taken apart. Its text survives restarts.
 type Pass struct {
-	Phase state.Phase
-	Epoch int      // of the rules; 0 for a pass that is always possible
-	Level int      // derive, count, show
-	Ready int      // show: the rules of the level that are live and counted. A level is shown again when more of them are
-	Rules []string // rederive: names; none for all
+	Phase      state.Phase
+	Epoch      int      // of the rules; 0 for a pass that is always possible
+	Level      int      // derive, count, show
+	ReadyRules int      // show: the rules of the level that are live and counted. A level is shown again when more of them are
+	Rules      []string // rederive: names; none for all
 }
 
-// ErrUnknownPass is returned for a text that names no pass, or a rule that there is not.
+// ErrUnknownPass is wrapped by the errors for a text that names no pass, and for a pass that names an unknown rule.
 var ErrUnknownPass = errors.New("there is no such pass")
 
 // String is the text of a pass.
@@ -39,7 +39,7 @@ func (p Pass) String() string {
 		text += "/" + strconv.Itoa(p.Level)
 	}
 	if p.Phase == state.PhaseShow {
-		text += "/" + strconv.Itoa(p.Ready)
+		text += "/" + strconv.Itoa(p.ReadyRules)
 	}
 	if len(p.Rules) > 0 {
 		text += "/" + strings.Join(p.Rules, ",")
@@ -61,7 +61,7 @@ func ParsePass(text string) (Pass, error) {
 	case state.PhaseDerive, state.PhaseCount, state.PhaseShow, state.PhaseClean, state.PhaseSweep:
 		p.Epoch, _ = strconv.Atoi(epoch) // a text that is no number fails the comparison with String below
 		p.Level, _ = strconv.Atoi(level)
-		p.Ready, _ = strconv.Atoi(ready)
+		p.ReadyRules, _ = strconv.Atoi(ready)
 		known = p.Epoch > 0 || p.Phase == state.PhaseSweep
 	}
 	if !known || p.String() != text {
@@ -84,7 +84,7 @@ func (p Pass) Concerns(set *rules.Set) (func(change.Key) bool, error) {
 	for _, name := range p.Rules {
 		i := slices.IndexFunc(set.Rules, func(r *rules.Rule) bool { return r.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("rule %q: %w", name, ErrUnknownPass)
+			return nil, fmt.Errorf("pass %s: rule %q is not in the rule file: %w", p, name, ErrUnknownPass)
 		}
 		r := set.Rules[i]
 		entities = append(entities, r.Source, r.Target)

@@ -21,8 +21,9 @@ type Seeding struct {
 	Registry *registry.Registry
 }
 
-// Aimed reads where seeding stands, turns the cursor to the next pass, and returns how many are left with it. Retiring takes no pass.
-func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
+// NextPass returns the cursor of the next pass, and how many passes are left with it. If only retiring comes next, it marks the former
+// rules retired first: that needs no pass.
+func (s *Seeding) NextPass(ctx context.Context) (state.Cursor, int, error) {
 	for {
 		var cursor state.Cursor // read under the registry, so that it fits the rules that are live
 		err := s.Registry.Under(ctx, func() (err error) {
@@ -32,7 +33,7 @@ func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 		if err != nil {
 			return cursor, 0, err
 		}
-		left := s.aim(&cursor)
+		left := s.planNextPass(&cursor)
 		if cursor.Phase != state.PhaseRetire {
 			return cursor, left, nil
 		}
@@ -42,8 +43,8 @@ func (s *Seeding) Aimed(ctx context.Context) (state.Cursor, int, error) {
 	}
 }
 
-// aim turns the cursor to the next pass, unless it is in the middle of it, and returns how many are left.
-func (s *Seeding) aim(cursor *state.Cursor) int {
+// planNextPass turns the cursor to the next pass, unless it is in the middle of it, and returns how many passes are left.
+func (s *Seeding) planNextPass(cursor *state.Cursor) int {
 	var levels []int
 	left := 0
 	for _, b := range s.Planner.InForce {
@@ -141,7 +142,7 @@ func (s *Seeding) Complete(ctx context.Context, text string, end func(context.Co
 		return err
 	}
 	for {
-		cursor, left, err := s.Aimed(ctx)
+		cursor, left, err := s.NextPass(ctx)
 		if err != nil || left == 0 || s.PassOf(cursor).String() != text {
 			return err
 		}
@@ -156,7 +157,7 @@ func (s *Seeding) PassOf(c state.Cursor) Pass {
 	p := Pass{Phase: c.Phase, Epoch: s.Planner.Epoch, Level: c.Level}
 	for _, b := range s.Planner.InForce {
 		if c.Phase == state.PhaseShow && c.IsFor(b.Rule) && b.Live.Load() && !IsUncounted(b) {
-			p.Ready++
+			p.ReadyRules++
 		}
 	}
 	return p

@@ -32,7 +32,7 @@ func (o *Observer) LookForTargets(ctx context.Context, whole bool) ([]projection
 	return o.MissingTargets(), nil
 }
 
-func (o *Observer) lookForTargetsOf(ctx context.Context, m *Missing, sample *targetSample) error {
+func (o *Observer) lookForTargetsOf(ctx context.Context, m *MissingTracker, sample *targetSample) error {
 	asked := m.toLookAt(sample)
 	there, err := Existing(ctx, o.tables.Reader, o.planner, m.Rule, asked)
 	if err != nil {
@@ -48,7 +48,7 @@ func (o *Observer) lookForTargetsOf(ctx context.Context, m *Missing, sample *tar
 }
 
 // toLookAt returns the targets that are held as missing, and those of a sample, sorted.
-func (m *Missing) toLookAt(sample *targetSample) []string {
+func (m *MissingTracker) toLookAt(sample *targetSample) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	asked := slices.Collect(maps.Keys(m.held))
@@ -60,14 +60,14 @@ func (m *Missing) toLookAt(sample *targetSample) []string {
 }
 
 // notePass notes that a pass is over. whole says that this process worked off the whole table in it.
-func (m *Missing) notePass(whole bool) {
+func (m *MissingTracker) notePass(whole bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looked, m.unwritten = m.looked || whole, m.unwritten || whole
 }
 
 // applyLook takes over the result of a look at targets.
-func (m *Missing) applyLook(asked []string, there map[string]bool, sample *targetSample) {
+func (m *MissingTracker) applyLook(asked []string, there map[string]bool, sample *targetSample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var sources map[string]int64

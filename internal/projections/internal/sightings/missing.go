@@ -26,8 +26,8 @@ const (
 	sourcesMax = 100
 )
 
-// Missing are those of one rule, as far as an engine knows.
-type Missing struct {
+// MissingTracker are those of one rule, as far as an engine knows.
+type MissingTracker struct {
 	Rule  *plan.Binding
 	Found atomic.Bool  // some target exists
 	count atomic.Int64 // of those held
@@ -50,8 +50,8 @@ type TargetSources struct {
 	counted int64 // beside those that are known
 }
 
-// All is how many sources point at the target.
-func (p *TargetSources) All() int64 { return int64(len(p.known)) + p.counted }
+// Total is how many sources point at the target.
+func (p *TargetSources) Total() int64 { return int64(len(p.known)) + p.counted }
 
 // Add adds a source.
 func (p *TargetSources) Add(source change.Key) {
@@ -67,8 +67,8 @@ func (p *TargetSources) Add(source change.Key) {
 	}
 }
 
-// Count forgets which sources are known: there are so many.
-func (p *TargetSources) Count(n int64) { p.known, p.counted = nil, n }
+// SetCount forgets which sources are known: there are so many.
+func (p *TargetSources) SetCount(n int64) { p.known, p.counted = nil, n }
 
 // Remove takes a source away.
 func (p *TargetSources) Remove(source change.Key) {
@@ -80,32 +80,32 @@ func (p *TargetSources) Remove(source change.Key) {
 }
 
 // NewMissing makes room for every rule that writes on items which it does not make.
-func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*Missing {
-	all := map[*plan.Binding]*Missing{}
+func NewMissing(bindings *plan.Bindings) map[*plan.Binding]*MissingTracker {
+	all := map[*plan.Binding]*MissingTracker{}
 	for _, b := range bindings.InForce {
 		if !b.Rule.MakesItems() {
-			all[b] = &Missing{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*TargetSources{}}
+			all[b] = &MissingTracker{Rule: b, most: TargetsHeld(len(bindings.Set.Rules)), held: map[string]*TargetSources{}}
 		}
 	}
 	return all
 }
 
 // NoteTarget notes that a source points at a target that exists.
-func (m *Missing) NoteTarget(target string) {
+func (m *MissingTracker) NoteTarget(target string) {
 	if m != nil {
 		m.Found.Store(true)
 		m.Forget(target)
 	}
 }
 
-// Forget notes that a target exists.
-func (m *Missing) Forget(target string) {
-	m.AdjustSources(target, func(p *TargetSources) { p.Count(0) })
+// Forget drops a target from those held as missing.
+func (m *MissingTracker) Forget(target string) {
+	m.AdjustSources(target, func(p *TargetSources) { p.SetCount(0) })
 }
 
 // NoteMissing notes that a target does not exist. change adjusts the sources that are known of it. A
 // target at which no source points is not held.
-func (m *Missing) NoteMissing(target string, change func(*TargetSources)) {
+func (m *MissingTracker) NoteMissing(target string, change func(*TargetSources)) {
 	if m == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (m *Missing) NoteMissing(target string, change func(*TargetSources)) {
 
 // AdjustSources changes the sources that are known of a target, if the target is held as missing. It takes
 // no lock while none is held.
-func (m *Missing) AdjustSources(target string, change func(*TargetSources)) {
+func (m *MissingTracker) AdjustSources(target string, change func(*TargetSources)) {
 	if m == nil || m.count.Load() == 0 {
 		return
 	}
@@ -135,21 +135,21 @@ func (m *Missing) AdjustSources(target string, change func(*TargetSources)) {
 	}
 }
 
-func (m *Missing) adjust(target string, change func(*TargetSources)) {
-	if change(m.held[target]); m.held[target].All() == 0 {
+func (m *MissingTracker) adjust(target string, change func(*TargetSources)) {
+	if change(m.held[target]); m.held[target].Total() == 0 {
 		delete(m.held, target)
 	}
 	m.count.Store(int64(len(m.held)))
 }
 
 // report is what is known; false if nothing is missing.
-func (m *Missing) report() (projections.MissingTargets, bool) {
+func (m *MissingTracker) report() (projections.MissingTargets, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := TargetsOf(m.Rule.Rule)
 	t.Targets, t.Sources, t.About, t.OtherCase = int64(len(m.held))+m.moreOf, m.moreFrom, m.sampled || m.beyond > 0, m.otherCase
 	for _, p := range m.held {
-		t.Sources += p.All()
+		t.Sources += p.Total()
 		t.About = t.About || len(p.known) > 0 && p.counted > 0 // a source may be among both
 	}
 	t.Examples = Examples(m.held)

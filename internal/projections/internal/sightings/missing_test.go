@@ -34,9 +34,9 @@ func TestTargetSampleIsExactUntilItIsFull(t *testing.T) {
 }
 
 // counted returns the missing targets of a rule that counts comments of posts. So many are held.
-func counted(most int) *Missing {
+func counted(most int) *MissingTracker {
 	b := &plan.Binding{Rule: &rules.Rule{Name: "comments", Target: &rules.Entity{Name: "Post"}}}
-	return &Missing{Rule: b, most: most, held: map[string]*TargetSources{}}
+	return &MissingTracker{Rule: b, most: most, held: map[string]*TargetSources{}}
 }
 
 // TestMissingTargetsAreBounded lets a rule miss more targets than are held.

@@ -23,10 +23,10 @@ const (
 // Observer holds what one engine has seen of its table, looks for targets that are missing,
 // and notes them in the state table. It is safe for concurrent use.
 type Observer struct {
-	tally
+	seenCounts
 	tables  *table.Tables
 	planner *plan.Planner
-	missing map[*plan.Binding]*Missing
+	missing map[*plan.Binding]*MissingTracker
 	now     func() time.Time
 	process string // drawn at random: which rows of the state table are this engine's
 
@@ -35,8 +35,8 @@ type Observer struct {
 	written    map[string]projections.MissingTargets // rows of the state table, by rule id
 }
 
-// New returns an observer that has seen nothing. missing are the targets of every rule but mirrors.
-func New(ts *table.Tables, p *plan.Planner, missing map[*plan.Binding]*Missing, now func() time.Time, process string) *Observer {
+// New returns an observer that has seen nothing. missing holds the missing targets of every rule that makes no items.
+func New(ts *table.Tables, p *plan.Planner, missing map[*plan.Binding]*MissingTracker, now func() time.Time, process string) *Observer {
 	return &Observer{
 		tables: ts, planner: p, missing: missing, now: now, process: process, written: map[string]projections.MissingTargets{},
 	}
@@ -110,7 +110,7 @@ func (o *Observer) RecordMissing(ctx context.Context, atOnce bool) error {
 }
 
 // takeUnwritten reports, once for each pass over the whole table, that its result is not written yet.
-func (m *Missing) takeUnwritten() bool {
+func (m *MissingTracker) takeUnwritten() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was := m.unwritten

@@ -47,9 +47,9 @@ func MatchesOf(set *rules.Set, items, records plan.Seen) projections.Matches {
 	return m
 }
 
-// tally is what an engine has seen since Open: the records that it applied, and the items of
+// seenCounts is what an engine has seen since Open: the records that it applied, and the items of
 // the last pass over the table.
-type tally struct {
+type seenCounts struct {
 	mu      sync.Mutex
 	records plan.Seen
 	items   plan.Seen
@@ -68,14 +68,14 @@ type Page struct {
 }
 
 // AddRecords adds what was seen of records that are applied.
-func (s *tally) AddRecords(seen plan.Seen) {
+func (s *seenCounts) AddRecords(seen plan.Seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records.Add(seen)
 }
 
 // AddPage adds a page of a pass. A pass that follows another begins with nothing.
-func (s *tally) AddPage(pass string, seen Page, ruleCount int) {
+func (s *seenCounts) AddPage(pass string, seen Page, ruleCount int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pass != pass {
@@ -97,14 +97,14 @@ func (s *tally) AddPage(pass string, seen Page, ruleCount int) {
 }
 
 // EndSeeding notes that a pass is over. items is how many items all processes together looked at in it.
-func (s *tally) EndSeeding(pass string, items int64) {
+func (s *seenCounts) EndSeeding(pass string, items int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole = s.whole || s.pass == pass && s.looked >= items || s.pass == "" && items == 0
 }
 
 // takeTargets gives the targets of the last pass, once; nil if there was no pass since.
-func (s *tally) takeTargets() map[*plan.Binding]*targetSample {
+func (s *seenCounts) takeTargets() map[*plan.Binding]*targetSample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.targets
@@ -113,7 +113,7 @@ func (s *tally) takeTargets() map[*plan.Binding]*targetSample {
 }
 
 // Matches sums up what was seen, under the rules in force.
-func (s *tally) Matches(set *rules.Set) projections.Matches {
+func (s *seenCounts) Matches(set *rules.Set) projections.Matches {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := MatchesOf(set, s.items, s.records)

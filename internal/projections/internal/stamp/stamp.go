@@ -76,13 +76,13 @@ func Digest(values []change.Value) string {
 // markDigits is the length of a mark.
 const markDigits = 2
 
-// Mark is a number from 0 to 4095 behind the digest of a stamp: what a rule tells of the item beside its values.
-func Mark(n int) string {
+// AppendedNumber is a number from 0 to 4095 behind the digest of a stamp: what a rule tells of the item beside its values.
+func AppendedNumber(n int) string {
 	return string(appendDigits(make([]byte, 0, markDigits), uint64(n), markDigits)) //nolint:gosec // it is not negative
 }
 
-// ReadMark reads what Mark wrote.
-func ReadMark(text string) (int, bool) {
+// ReadAppendedNumber reads what Mark wrote.
+func ReadAppendedNumber(text string) (int, bool) {
 	n, ok := readDigits(text)
 	return int(n), ok && len(text) == markDigits //nolint:gosec // of two digits
 }

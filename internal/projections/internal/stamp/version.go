@@ -203,13 +203,13 @@ const TimesMax = 999_999_999_999
 // EpochMax is the highest rules epoch: rules change less often than that.
 const EpochMax = 100_000
 
-// Epoch is the lowest version of the same rules epoch.
-func (v Version) Epoch() Version { return VersionAt(v.RulesEpoch(), change.Position{}) }
+// EpochStart is the lowest version of the same rules epoch.
+func (v Version) EpochStart() Version { return VersionAt(v.RulesEpoch(), change.Position{}) }
 
 // BehindEpoch sorts after every version of a rules epoch, and before those of the next. It is a bound for conditions, not a version.
 func BehindEpoch(epoch int) Version { return Version(beginVersion(epoch)) + "~" }
 
-// RulesEpoch is the number of that rules epoch.
+// RulesEpoch is the number of v's rules epoch; 0 for "".
 func (v Version) RulesEpoch() int {
 	n, _, _ := cutNumber(string(v)) // none is 0
 	return int(min(n, EpochMax))
@@ -224,8 +224,8 @@ func (v Version) place() string {
 // Count is the count of operations in v; 0 if it holds none.
 func (v Version) Count() int64 { return v.Parts().Count }
 
-// Has reports whether v includes w: an earlier position under newer rules is still earlier, and the same one is not.
-func (v Version) Has(w Version) bool { return v >= w || v.place() > w.place() }
+// Covers reports whether v includes w: v is equal or later, or stands at a later place, whatever the rules epochs.
+func (v Version) Covers(w Version) bool { return v >= w || v.place() > w.place() }
 
 // UnderEpoch is the same position under another rules epoch.
 func (v Version) UnderEpoch(epoch int) Version {

@@ -18,7 +18,7 @@ type DueRollup struct {
 	Until   time.Time // a worker holds it until then
 	IsBegun bool      // a worker has begun it, and may have read the group's rows already
 
-	asked, holder change.Value // drawn by each worker that put it off, or took it; absent: none did
+	putOffID, holder change.Value // drawn by each worker that put it off, or took it; absent: none did
 }
 
 // DueRollupKey is the key of the row of a group's roll-up.
@@ -42,7 +42,7 @@ func ReadDueRollup(p *plan.Planner, r table.Row) (d DueRollup, known bool) {
 		return DueRollup{}, false
 	}
 	item := attributes.ItemFromTable(r)
-	d = DueRollup{Group: plan.GroupRef{Binding: b, Group: group}, asked: item["asked"], holder: item["holder"],
+	d = DueRollup{Group: plan.GroupRef{Binding: b, Group: group}, putOffID: item["asked"], holder: item["holder"],
 		Due: time.UnixMilli(table.NumberOf(r["due"])), Until: time.Unix(table.NumberOf(r["until"]), 0)}
 	d.IsBegun = d.holder.Kind() != change.KindAbsent
 	return d, DueRollupKey(d.Group) == table.KeyOf(r)
@@ -53,8 +53,8 @@ func (d DueRollup) IsHeld(now time.Time) bool {
 	return d.IsBegun && d.Until.After(now) && d.Until.Before(now.Add(heldMax))
 }
 
-// AskRollup is the update that puts a roll-up off until it is due. It needs no condition.
-func AskRollup(c *table.Expression, g plan.GroupRef, due time.Time) string {
+// PutOffRollup is the update that puts a roll-up off until it is due. It needs no condition.
+func PutOffRollup(c *table.Expression, g plan.GroupRef, due time.Time) string {
 	return c.Format("SET %n = %v, %n = %v, %n = %v, %n = %v", "rule", table.Text(g.ID), "group", table.Text(g.Group),
 		"asked", table.Text(NewID()), "due", table.Number(due.UnixMilli()))
 }
@@ -62,18 +62,18 @@ func AskRollup(c *table.Expression, g plan.GroupRef, due time.Time) string {
 // TakeRollup is the update by which a worker takes a roll-up, with the condition that none has put it off, taken or released it since it
 // was read. The roll-up is the worker's then.
 func TakeRollup(c *table.Expression, d *DueRollup, now time.Time) (update, condition string) {
-	condition = table.Whole(c.Same("asked", d.asked) + c.Same("holder", d.holder))
+	condition = table.Whole(c.Same("asked", d.putOffID) + c.Same("holder", d.holder))
 	d.holder = change.String(NewID())
 	return c.Format("SET %n = %v, %n = %v", "holder", attributes.ToTable(d.holder), "until", table.Number(now.Add(TaskTerm).Unix())), condition
 }
 
-// RollupIsAsked is the condition that no worker has put a roll-up off again since it was taken.
-func RollupIsAsked(c *table.Expression, d DueRollup) string {
-	return table.Whole(c.Same("asked", d.asked))
+// RollupNotPutOffAgain is the condition that no worker has put a roll-up off again since it was taken.
+func RollupNotPutOffAgain(c *table.Expression, d DueRollup) string {
+	return table.Whole(c.Same("asked", d.putOffID))
 }
 
-// RollupIsHeld is the condition that no other worker has taken a roll-up since.
-func RollupIsHeld(c *table.Expression, d DueRollup) string {
+// RollupHeldByThisWorker is the condition that the worker that took the roll-up still holds it.
+func RollupHeldByThisWorker(c *table.Expression, d DueRollup) string {
 	return table.Whole(c.Same("holder", d.holder))
 }
 

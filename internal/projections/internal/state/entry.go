@@ -80,7 +80,7 @@ func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
 		condition = EntryIs(c, mv.Entry)
 	} else {
 		condition = effectsAre(c, mv.Old) +
-			c.Format(" AND %n >= %v AND %n < %v", "a", table.Text(string(mv.To.Epoch())), "a", table.Text(string(mv.To))) +
+			c.Format(" AND %n >= %v AND %n < %v", "a", table.Text(string(mv.To.EpochStart())), "a", table.Text(string(mv.To))) +
 			c.Format(" AND attribute_not_exists(%n)", "due")
 		if len(mv.Old) == 0 {
 			condition = "attribute_not_exists(pk) OR (" + condition + ")"

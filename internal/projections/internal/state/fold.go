@@ -19,9 +19,9 @@ import (
 
 // The words with which these rows' partition keys begin.
 const (
-	FoldedRows = "fold"    // one for each group and lane, and the group's base
-	LaneRows   = "lane"    // one for each shard
-	MarkRows   = "counted" // how far counts have read
+	FoldedRows      = "fold"    // one for each group and lane, and the group's base
+	LaneRows        = "lane"    // one for each shard
+	CountExtentRows = "counted" // how far counts have read
 )
 
 // baseSort is the sort key of a group's base row: that of a lane begins with another word.
@@ -99,10 +99,10 @@ func AddAmount(c *table.Expression, a tally.Amount) string {
 
 // Folded is a row of a group.
 type Folded struct {
-	Lane   string // "" of the base
-	HW     string // the position of the last record that was added; "" of the base
-	Amount tally.Amount
-	Torn   bool // DynamoDB refused to add records, or another program has written what is no number
+	Lane      string // "" of the base
+	HighWater string // the position of the last record that was added; "" of the base
+	Amount    tally.Amount
+	Torn      bool // DynamoDB refused to add records, or another program has written what is no number
 }
 
 // IsBase reports whether the row holds what the group began with.
@@ -120,7 +120,7 @@ func ReadFolded(r table.Row) Folded {
 		amount.Parts = parts
 	}
 	torn := r != nil && (err != nil || !whole || r[refusedAttribute] != nil)
-	return Folded{Lane: lane, HW: table.TextOf(r["hw"]), Amount: amount, Torn: torn}
+	return Folded{Lane: lane, HighWater: table.TextOf(r["hw"]), Amount: amount, Torn: torn}
 }
 
 // FoldedGroup is the group that a row names; "" for none.
@@ -158,9 +158,9 @@ const heirAttribute = "heir"
 // Heir is the shard that goes on with the lane of a shard; "" if none does yet.
 func Heir(r table.Row) string { return table.TextOf(r[heirAttribute]) }
 
-// MarkPart is some of the positions up to which a count has read.
-func MarkPart(b *plan.Binding, generation int64, m lanes.Mark, part int, shards []string) table.Row {
-	r := table.NewKey(MarksOf(b, generation), m.ID+"/"+strconv.Itoa(part)).Attributes()
+// CountExtentPart is some of the positions up to which a count has read.
+func CountExtentPart(b *plan.Binding, generation int64, m lanes.CountExtent, part int, shards []string) table.Row {
+	r := table.NewKey(CountExtentsOf(b, generation), m.ID+"/"+strconv.Itoa(part)).Attributes()
 	read := map[string]change.Value{}
 	for _, shard := range shards {
 		read[shard] = change.String(m.Read[shard])
@@ -169,15 +169,17 @@ func MarkPart(b *plan.Binding, generation int64, m lanes.Mark, part int, shards 
 	return r
 }
 
-// MarksOf is the partition key of the rows that say how far the counts of a generation have read.
-func MarksOf(b *plan.Binding, generation int64) string { return generationOf(MarkRows, b, generation) }
+// CountExtentsOf is the partition key of the rows that say how far the counts of a generation have read.
+func CountExtentsOf(b *plan.Binding, generation int64) string {
+	return generationOf(CountExtentRows, b, generation)
+}
 
-// ReadMark adds what a row says to the marks of a generation, by the name of the count.
-func ReadMark(marks map[string]*lanes.Mark, r table.Row) {
+// ReadCountExtent adds what a row says to the marks of a generation, by the name of the count.
+func ReadCountExtent(marks map[string]*lanes.CountExtent, r table.Row) {
 	id, _, _ := strings.Cut(table.TextOf(r[table.SK]), "/")
 	m := marks[id]
 	if m == nil {
-		m = &lanes.Mark{ID: id, Read: map[string]string{}}
+		m = &lanes.CountExtent{ID: id, Read: map[string]string{}}
 		marks[id] = m
 	}
 	if until := time.UnixMilli(table.NumberOf(r["until"])); until.After(m.Until) {

@@ -66,10 +66,11 @@ type Table struct {
 	Name, ID    string // the user's table, as it was when the registry was founded
 	Incarnation string // of the state table
 	Epoch       int    // of the rules
-	Live        int64  // times that rules went live or retired
-	Created     time.Time
-	Leases      string // the lease table of the processes that follow the stream; "" if none ever did
-	// BesideFunction says that these processes leave the rules that keep what each item adds to a function: its checkpoints are not known.
+	// Live is raised when rules go live or retire, and when a count notes how far it has read: every engine then reads the registry again.
+	Live    int64
+	Created time.Time
+	Leases  string // the lease table of the processes that follow the stream; "" if none ever did
+	// BesideFunction says that these processes apply hot rules only. A Lambda function applies the others; its checkpoints are not known.
 	BesideFunction bool
 }
 

@@ -27,7 +27,8 @@ func TaskKey(t Task) table.Key {
 	return table.NewKey(TasksPartition, sort)
 }
 
-// TasksPartition holds the tasks; sort: <rule id>/<parent's key>, and before it "refill/" or "range#<number>/".
+// TasksPartition holds tasks (sort key: <rule id>/<parent>, after "refill/" or "range#<number>/" where it is one) and roll-ups that were
+// put off (rollup#/<rule id>/<group>).
 const TasksPartition = "tasks"
 
 // TaskRow is a new task.

@@ -36,9 +36,9 @@ type Rows struct {
 
 // Work sweeps rows, given by pk and sk.
 func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
-	found := s.Sort(keys)
+	found := s.Classify(keys)
 	read := slices.Clone(found.entries)
-	for _, sweeper := range host.Having[host.Sweeper](s.Kinds) {
+	for _, sweeper := range host.FamiliesWith[host.Sweeper](s.Kinds) {
 		read = append(read, found.kept[sweeper.Swept()]...)
 	}
 	rows, err := s.Tables.ReadState(ctx, "reading rows to sweep", append(read, found.named...))
@@ -59,7 +59,7 @@ func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
 	if err != nil {
 		return err
 	}
-	for _, sweeper := range host.Having[host.Sweeper](s.Kinds) {
+	for _, sweeper := range host.FamiliesWith[host.Sweeper](s.Kinds) {
 		if err := sweeper.Sweep(ctx, s.Host, rowsOf(rows, found.kept[sweeper.Swept()])); err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func rowsOf(rows map[table.Key]table.Row, keys []table.Key) (found []table.Row) 
 	return found
 }
 
-// Sort decides by the keys of rows, given by pk and sk, what a sweep does with the rows.
-func (s *Sweep) Sort(keys []change.Key) Rows {
+// Classify decides by the keys of rows, given by pk and sk, what a sweep does with the rows.
+func (s *Sweep) Classify(keys []change.Key) Rows {
 	found := Rows{kept: map[string][]table.Key{}}
 	for _, k := range keys {
 		s.sort(&found, table.Key{Partition: k.Partition, Sort: k.Sort})
@@ -117,7 +117,7 @@ func (s *Sweep) sort(found *Rows, key table.Key) {
 
 // isKept reports whether a kind of rule keeps rows that begin with a word.
 func (s *Sweep) isKept(word string) bool {
-	return slices.ContainsFunc(host.Having[host.Keeper](s.Kinds), func(k host.Keeper) bool { return slices.Contains(k.Rows(), word) })
+	return slices.ContainsFunc(host.FamiliesWith[host.Keeper](s.Kinds), func(k host.Keeper) bool { return slices.Contains(k.Rows(), word) })
 }
 
 // sweepEntries rederives the items of ledger entries that hold a due mark, or other
@@ -147,7 +147,7 @@ func (s *Sweep) sweepEntries(ctx context.Context, rows []table.Row) error {
 		return err
 	}
 	for _, k := range unsure {
-		if s.Planner.MoveFrom(k, entries[k], table.Image(items[k]), plan.Itself, plan.Late{}).Outlived() {
+		if s.Planner.MoveFrom(k, entries[k], table.Image(items[k]), plan.Itself, plan.Late{}).HoldsStaleEffects() {
 			stale = append(stale, k)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How many requests of one piece of work are under way together.
+// Bounds of how many requests one piece of work has in flight.
 const (
 	requestsFirst = 16  // before anything is known of the table
 	requestsMax   = 128 // however fast it answers
@@ -63,7 +63,7 @@ func (p *parallelism) end(took time.Duration, throttled bool) {
 	p.limit, p.answers, p.took, p.most = limit, 0, 0, 0
 }
 
-// AtOnce is how many requests of one piece of work are under way together, as things are.
+// AtOnce is how many requests one piece of work may have in flight at this moment.
 func (rd *Reader) AtOnce() int {
 	rd.parallelism.mu.Lock()
 	defer rd.parallelism.mu.Unlock()

@@ -137,9 +137,9 @@ func (ts *Tables) Statements(ctx context.Context, permission, doing string, owne
 	return responses, err
 }
 
-// WrittenAlone notes that a write took effect alone. If DynamoDB had called its statement invalid (answer; nil if it was not sent), the
+// NoteWrittenAlone notes that a write took effect alone. If DynamoDB had called its statement invalid (answer; nil if it was not sent), the
 // endpoint cannot read such statements: no more batches go out.
-func (ts *Tables) WrittenAlone(ctx context.Context, permission string, answer *ddb.BatchStatementError) {
+func (ts *Tables) NoteWrittenAlone(ctx context.Context, permission string, answer *ddb.BatchStatementError) {
 	if answer != nil && answer.Code == ddb.BatchStatementErrorCodeEnumValidationError {
 		ts.endBatches(ctx, permission, answered(answer))
 	}

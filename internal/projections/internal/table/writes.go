@@ -49,7 +49,8 @@ func (ts *Tables) PutState(ctx context.Context, rule, doing string, r Row, condi
 	return written(err)
 }
 
-// DeleteState sends one DeleteItem to the state table for a rule; condition "" for none. If it fails, that is no error.
+// DeleteState sends one DeleteItem to the state table for a rule; condition "" for none.
+// A condition that fails is no error: nothing is deleted.
 func (ts *Tables) DeleteState(ctx context.Context, rule, doing string, key Key, condition string, c *Expression) error {
 	_, err := ts.DeleteStateIf(ctx, rule, doing, key, condition, c)
 	return err
@@ -60,7 +61,7 @@ func (ts *Tables) DeleteStateIf(ctx context.Context, rule, doing string, key Key
 	return ts.delete(ctx, rule, doing, ts.StateTable, key.Attributes(), condition, c)
 }
 
-// DeleteItem sends one DeleteItem to the user's table for a rule. If the condition fails, that is no error.
+// DeleteItem sends one DeleteItem to the user's table for a rule. A condition that fails is no error: nothing is deleted.
 func (ts *Tables) DeleteItem(ctx context.Context, rule, doing string, key change.Key, condition string, c *Expression) error {
 	ts.Counters.Writes.Add(1)
 	_, err := ts.delete(ctx, rule, doing, ts.Table, ts.ItemKey(key), condition, c)

@@ -36,8 +36,8 @@ func (w *Writer) Every(ctx context.Context, n int, f func(ctx context.Context, t
 			slots.Take()
 			all.Go(func() {
 				defer slots.Return()
-				errs[i] = f(ctx, &seat{batch: b, number: i}, i)
-				b.rest(ctx, nil)
+				errs[i] = f(ctx, &batchSender{batch: b, number: i}, i)
+				b.noteIdle(ctx, nil)
 			})
 		}
 		all.Wait()
@@ -61,10 +61,10 @@ func (w *Writer) Send(ctx context.Context, n int, write func(i int) *Write) ([]A
 			return nil
 		}
 		from := number * table.StatementsMax
-		var all []*waiting
+		var all []*pendingWrite
 		for i := from; i < min(from+table.StatementsMax, n); i++ {
 			if t := write(i); t != nil {
-				all = append(all, &waiting{Write: t, number: i, done: make(chan struct{})})
+				all = append(all, &pendingWrite{Write: t, number: i, done: make(chan struct{})})
 			} else {
 				answers[i].Ended = RaceLost
 			}
@@ -88,20 +88,20 @@ type batch struct {
 	slots   *table.Slots // of all calls: each holds one, except while it waits for a write, and so does each request that writes
 	mu      sync.Mutex
 	busy    int // calls that have not ended and do not wait for their turn
-	waiting []*waiting
+	waiting []*pendingWrite
 }
 
-// seat is one call's place in a batch.
-type seat struct {
+// batchSender is one call's place in a batch.
+type batchSender struct {
 	*batch
 	number int
 }
 
-// waiting is a write that waits for the batch to go out, then for its outcome.
-type waiting struct {
+// pendingWrite is a write that waits for the batch to go out, then for its outcome.
+type pendingWrite struct {
 	*Write
 	number   int
-	replaces []*waiting               // the writes that this one does; nil if it is one itself
+	replaces []*pendingWrite          // the writes that this one does; nil if it is one itself
 	answer   *ddb.BatchStatementError // to its statement, if it goes out alone afterwards
 	done     chan struct{}
 	ended    Outcome
@@ -110,17 +110,17 @@ type waiting struct {
 }
 
 // Write implements Sender.
-func (s *seat) Write(ctx context.Context, t *Write) (Outcome, change.Image, error) {
-	one := &waiting{Write: t, number: s.number, done: make(chan struct{})}
-	s.rest(ctx, one)
+func (s *batchSender) Write(ctx context.Context, t *Write) (Outcome, change.Image, error) {
+	one := &pendingWrite{Write: t, number: s.number, done: make(chan struct{})}
+	s.noteIdle(ctx, one)
 	s.slots.Return()
 	<-one.done
 	s.slots.Take()
 	return one.ended, one.current, one.err
 }
 
-// rest notes that a call waits for a write, or has ended (nil). The last one that was busy sends what waits.
-func (b *batch) rest(ctx context.Context, one *waiting) {
+// noteIdle notes that a call waits for a write, or has ended (nil). The last one that was busy sends what waits.
+func (b *batch) noteIdle(ctx context.Context, one *pendingWrite) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one != nil {
@@ -131,19 +131,19 @@ func (b *batch) rest(ctx context.Context, one *waiting) {
 	}
 	all := b.waiting
 	b.waiting, b.busy = nil, len(all)
-	slices.SortFunc(all, func(x, y *waiting) int { return x.number - y.number })
+	slices.SortFunc(all, func(x, y *pendingWrite) int { return x.number - y.number })
 	go b.send(ctx, all)
 }
 
-// joined has one write do what different rules want of one item: the item is written, and paid for, once.
-func joined(all []*waiting) (writes []*waiting) {
+// joinWrites has one write do what different rules want of one item: the item is written, and paid for, once.
+func joinWrites(all []*pendingWrite) (writes []*pendingWrite) {
 	for _, one := range all {
-		i := slices.IndexFunc(writes, func(w *waiting) bool { return w.key == one.key && w.canJoin(one) })
+		i := slices.IndexFunc(writes, func(w *pendingWrite) bool { return w.key == one.key && w.canJoin(one) })
 		if i >= 0 {
 			if both, fits := writes[i].joinedWith(one.Write); fits {
-				together := &waiting{Write: both, number: writes[i].number, replaces: writes[i].replaces, done: make(chan struct{})}
+				together := &pendingWrite{Write: both, number: writes[i].number, replaces: writes[i].replaces, done: make(chan struct{})}
 				if together.replaces == nil {
-					together.replaces = []*waiting{writes[i]}
+					together.replaces = []*pendingWrite{writes[i]}
 				}
 				together.replaces = append(together.replaces, one)
 				writes[i] = together
@@ -156,19 +156,19 @@ func joined(all []*waiting) (writes []*waiting) {
 }
 
 // canJoin reports whether another rule's write may be joined to this one: none of its rule is in it already, and none looks again.
-func (w *waiting) canJoin(one *waiting) bool {
+func (w *pendingWrite) canJoin(one *pendingWrite) bool {
 	if w.replaces == nil {
 		return !w.LooksAgain && !one.LooksAgain && w.Binding != one.Binding
 	}
-	return !one.LooksAgain && !slices.ContainsFunc(w.replaces, func(p *waiting) bool { return p.Binding == one.Binding })
+	return !one.LooksAgain && !slices.ContainsFunc(w.replaces, func(p *pendingWrite) bool { return p.Binding == one.Binding })
 }
 
 // end tells the caller of a write how it ended. If one that does several has not taken effect, each of these goes out alone: only its own
 // condition judges it.
-func (b *batch) end(ctx context.Context, one *waiting) {
+func (b *batch) end(ctx context.Context, one *pendingWrite) {
 	for _, part := range one.replaces {
 		if one.ended != Written || one.err != nil {
-			go b.sendBatch(ctx, []*waiting{part})
+			go b.sendBatch(ctx, []*pendingWrite{part})
 			continue
 		}
 		part.ended = Written
@@ -178,14 +178,14 @@ func (b *batch) end(ctx context.Context, one *waiting) {
 }
 
 // send sends writes in as few requests as possible; few of them, or of items that stand in it already, alone.
-func (b *batch) send(ctx context.Context, all []*waiting) {
-	all = joined(all)
-	batches := [][]*waiting{}
+func (b *batch) send(ctx context.Context, all []*pendingWrite) {
+	all = joinWrites(all)
+	batches := [][]*pendingWrite{}
 	if b.Tables.Batches(table.MayUpdate, len(all)) {
 		batches = inBatches(all)
 	} else {
 		for _, one := range all {
-			batches = append(batches, []*waiting{one})
+			batches = append(batches, []*pendingWrite{one})
 		}
 	}
 	for _, some := range batches {
@@ -194,10 +194,10 @@ func (b *batch) send(ctx context.Context, all []*waiting) {
 }
 
 // inBatches divides writes into batches in which each item stands once.
-func inBatches(all []*waiting) (batches [][]*waiting) {
+func inBatches(all []*pendingWrite) (batches [][]*pendingWrite) {
 	for _, one := range all {
-		i := slices.IndexFunc(batches, func(some []*waiting) bool {
-			return len(some) < table.StatementsMax && !slices.ContainsFunc(some, func(w *waiting) bool { return w.key == one.key })
+		i := slices.IndexFunc(batches, func(some []*pendingWrite) bool {
+			return len(some) < table.StatementsMax && !slices.ContainsFunc(some, func(w *pendingWrite) bool { return w.key == one.key })
 		})
 		if i < 0 {
 			i, batches = len(batches), append(batches, nil)
@@ -209,7 +209,7 @@ func inBatches(all []*waiting) (batches [][]*waiting) {
 
 // sendBatch sends writes in one request. Each is judged by its own condition. A write goes out alone
 // if DynamoDB answers anything else: then that answer counts.
-func (b *batch) sendBatch(ctx context.Context, some []*waiting) {
+func (b *batch) sendBatch(ctx context.Context, some []*pendingWrite) {
 	alone := some
 	if len(some) > 1 {
 		b.slots.Take()
@@ -222,7 +222,7 @@ func (b *batch) sendBatch(ctx context.Context, some []*waiting) {
 			one.ended, one.current, one.err = b.Writer.Write(ctx, one.Write)
 			b.slots.Return()
 			if one.ended == Written && one.err == nil {
-				b.Tables.WrittenAlone(ctx, table.MayUpdate, one.answer)
+				b.Tables.NoteWrittenAlone(ctx, table.MayUpdate, one.answer)
 			}
 			b.end(ctx, one)
 		}()
@@ -230,8 +230,8 @@ func (b *batch) sendBatch(ctx context.Context, some []*waiting) {
 }
 
 // sendStatements sends writes as statements, and returns those that are to go out alone.
-func (b *batch) sendStatements(ctx context.Context, some []*waiting) (alone []*waiting) {
-	var sent []*waiting
+func (b *batch) sendStatements(ctx context.Context, some []*pendingWrite) (alone []*pendingWrite) {
+	var sent []*pendingWrite
 	var statements []ddb.BatchStatementRequest
 	var owners []string
 	for _, one := range some {

@@ -64,10 +64,10 @@ func UnstampedOrBelow(c *table.Expression, attribute, context, below string) str
 	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %s) OR %n < %s)", attribute, attribute, context, attribute, below)
 }
 
-// UnstampedOr is the condition that the stamp is not one of this context, or not higher
+// UnstampedOrNotLater is the condition that the stamp is not one of this context, or not higher
 // than the version of a count. A text above every count of the same rules epoch, or
 // above every epoch, is no stamp.
-func UnstampedOr(c *table.Expression, attribute string, s stamp.Stamp) string {
+func UnstampedOrNotLater(c *table.Expression, attribute string, s stamp.Stamp) string {
 	behind := func(v stamp.Version) ddb.AttributeValue { return table.Text(stamp.Behind(s.Context, v)) }
 	epoch := s.Version.RulesEpoch()
 	return c.Format("(attribute_not_exists(%n) OR NOT begins_with(%n, %v) OR %n <= %v OR %n BETWEEN %v AND %v OR %n > %v)",

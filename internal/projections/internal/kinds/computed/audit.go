@@ -32,7 +32,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 		audit.MustBeParked(b.ID, s.Key, w.Bad.Code, emit)
 	}
 	if !w.holds(b, s.Image) {
-		audit.Spot(computedValue, b.ID, s.Key, emit)
+		audit.EmitSuspect(computedValue, b.ID, s.Key, emit)
 	}
 }
 

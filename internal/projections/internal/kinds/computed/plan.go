@@ -20,13 +20,13 @@ type Changes struct {
 
 // Item is one item as it was seen last.
 type Item struct {
-	First     int
-	Position  change.Position
-	Image     change.Image // nil: it is gone, or of another entity
-	Wanted    Wanted       // of that image
-	WasBad    bool         // an image before could not be read: what was parked is cleared
-	Contested bool         // another program wrote over what the rule had written
-	Repark    bool         // park the item anew even if it is parked
+	First      int
+	Position   change.Position
+	Image      change.Image // nil: it is gone, or of another entity
+	Wanted     Wanted       // of that image
+	WasBad     bool         // an image before could not be read: what was parked is cleared
+	Correction bool         // another program wrote over what the rule had written
+	Repark     bool         // park the item anew even if it is parked
 }
 
 // Wanted is what an item must hold under a rule.
@@ -128,7 +128,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	it := items.OrPut(id, Item{First: v.Index})
 	it.Position, it.Image, it.Wanted = v.Record.Position, v.New, after
 	it.WasBad = it.WasBad || before.Bad != nil
-	it.Contested = it.Contested || v.Old != nil && v.New != nil && was && !after.isOn(b, v.New) && before.equal(after)
+	it.Correction = it.Correction || v.Old != nil && v.New != nil && was && !after.isOn(b, v.New) && before.equal(after)
 	return true
 }
 

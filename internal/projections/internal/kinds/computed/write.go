@@ -22,7 +22,7 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w, items := run{r}, &plan.PartOf[Changes](pl).Items
 	keys := items.Keys()
 	errs := w.Targets.Every(ctx, len(keys), func(ctx context.Context, to target.Sender, i int) error {
-		return w.bring(ctx, to, keys[i], items.Of(keys[i]))
+		return w.writeValues(ctx, to, keys[i], items.Of(keys[i]))
 	})
 	for i, id := range keys {
 		w.Ended(ctx, items.Of(id).First, id.Binding, id.Key, errs[i])
@@ -30,16 +30,16 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 	w.parkAll(ctx, keys, items)
 }
 
-// bring writes on an item what it must hold. If the item is not as it was seen, the refused write brings
+// writeValues writes on an item what it must hold. If the item is not as it was seen, the refused write brings
 // the item as it is, and that decides.
-func (w run) bring(ctx context.Context, to target.Sender, id plan.ItemRule, it *Item) error {
+func (w run) writeValues(ctx context.Context, to target.Sender, id plan.ItemRule, it *Item) error {
 	img, counted := it.Image, false
 	return table.Contend(ctx, "setting attributes of "+id.Key.String(), func() (table.Round, error) {
 		wanted, ok := wantedIn(w.Planner, id, img)
 		if !ok || wanted.isOn(id.Binding, img) {
 			return table.Finished, nil
 		}
-		if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, it.Contested && !counted); err != nil || !allowed {
+		if allowed, err := w.MayHeal(ctx, id.Binding, id.Key, it.Correction && !counted); err != nil || !allowed {
 			return table.Finished, err
 		}
 		counted = true

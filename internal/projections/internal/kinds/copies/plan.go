@@ -84,6 +84,6 @@ func (kind) Agree(_ *plan.Binding, gives, holds string) bool { return gives == h
 func (kind) Alone(_ *plan.Planner, b *plan.Binding, s *audit.Subject, l children.Link, emit func(drift.Fact)) {
 	isThere := func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }
 	if l.Bad == nil && slices.ContainsFunc(b.Rule.Writes, isThere) {
-		audit.Spot(copied, b.ID, s.Key, emit)
+		audit.EmitSuspect(copied, b.ID, s.Key, emit)
 	}
 }

@@ -36,7 +36,7 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 		}
 		pw.Version = max(pw.Version, s.Version.NextRederived())
 	}
-	if allowed, err := w.MayHeal(ctx, f.Binding, f.Key, f.Contested); err != nil || !allowed {
+	if allowed, err := w.MayHeal(ctx, f.Binding, f.Key, f.Correction); err != nil || !allowed {
 		return target.Written, err
 	}
 	ended, _, err := w.writeCopies(ctx, to, pw, f.Key, f.Child)
@@ -72,7 +72,7 @@ func (w run) writeChild(ctx context.Context, to target.Sender, pw parentWrite, k
 			return table.Finished, nil
 		}
 		context := stamp.Context(w.Planner.Incarnation, key, pw.Parent.String())
-		if s, ok := stamp.Read(child.Lookup(pw.Stamp), context); ok && pw.IsBelow(s.Version) {
+		if s, ok := stamp.Read(child.Lookup(pw.Stamp), context); ok && pw.LeavesAlone(s.Version) {
 			return table.Finished, nil // a later state of the parent is there already
 		}
 		ended, current, err := w.writeCopies(ctx, to, pw, key, child)
@@ -107,7 +107,7 @@ func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, f *chil
 	if f.Bad != nil {
 		return nil
 	}
-	if allowed, err := r.MayHeal(ctx, id.Binding, id.Key, f.Contested); err != nil || !allowed {
+	if allowed, err := r.MayHeal(ctx, id.Binding, id.Key, f.Correction); err != nil || !allowed {
 		return err
 	}
 	doing := "taking copies off " + id.Key.String()

@@ -209,7 +209,7 @@ func (kind) MarkedAgain(ctx context.Context, w children.Run, parent plan.ItemRul
 // removeLater leaves all children of a value that is marked to a task. Workers take it for held until the time is over.
 func removeLater(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version, until time.Time) error {
 	found := false
-	_, _, err := w.WriteChildren(ctx, id.Binding, children.Span{Parent: id.Key}, 1, func(_ context.Context, rows []children.Row) (int, error) {
+	_, _, err := w.EachChildPage(ctx, id.Binding, children.Span{Parent: id.Key}, 1, func(_ context.Context, rows []children.Row) (int, error) {
 		found = len(rows) > 0
 		return 0, nil
 	})
@@ -247,7 +247,7 @@ func countMark(ctx context.Context, w children.Run, id plan.ItemRule, deleted []
 func removeFirst(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
 	s := &children.Spreading{Binding: id.Binding, Span: children.Span{Parent: id.Key}, Version: v}
 	atOnce := w.FanOutNow()
-	referring, next, err := w.WriteChildren(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []children.Row) (int, error) {
+	referring, next, err := w.EachChildPage(ctx, id.Binding, s.Span, atOnce, func(ctx context.Context, rows []children.Row) (int, error) {
 		return kind{}.Spread(ctx, w, s, rows)
 	})
 	if err != nil || len(next) == 0 {

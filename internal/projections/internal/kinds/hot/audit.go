@@ -102,7 +102,7 @@ func rowWords(r table.Row) string {
 	if f.IsBase() {
 		return "what the group began with: " + text
 	}
-	return "of the lane that shard " + f.Lane + " began: " + text + "; up to record " + lanes.Unpad(f.HW)
+	return "of the lane that shard " + f.Lane + " began: " + text + "; up to record " + lanes.Unpad(f.HighWater)
 }
 
 // RowsOf implements explaining.Family: they are found by a query.

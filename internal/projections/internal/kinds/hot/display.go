@@ -14,14 +14,16 @@ import (
 )
 
 var (
-	_ groups.Reader = (*Form)(nil)
-	_ host.Grouper  = (*kind)(nil)
-	_ host.Deferrer = (*kind)(nil)
-	_ host.Keeper   = (*kind)(nil)
+	_ groups.Reader  = (*Form)(nil)
+	_ host.Grouper   = (*kind)(nil)
+	_ host.Debouncer = (*kind)(nil)
+	_ host.Keeper    = (*kind)(nil)
 )
 
 // Rows implements host.Keeper.
-func (*kind) Rows() []string { return []string{state.FoldedRows, state.LaneRows, state.MarkRows} }
+func (*kind) Rows() []string {
+	return []string{state.FoldedRows, state.LaneRows, state.CountExtentRows}
+}
 
 // DisplayEvery implements host.Deferrer: a rule may say it itself.
 func (*kind) DisplayEvery(b *plan.Binding) time.Duration { return Of(b.Rule).displayEvery }
@@ -38,7 +40,7 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 		torn = torn || row.Torn
 	})
 	t.Amount = tally.Sum(amounts...)
-	if t.Beyond = t.Beyond || torn; t.Beyond {
+	if t.Overflow = t.Overflow || torn; t.Overflow {
 		t.Err = plan.Overflow("the sum").Parked
 		t.Err.Reason += ": once it does, run `dynamill replay --recount " + g.Rule.Name + "`"
 	}

@@ -51,7 +51,7 @@ func (k *kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 			if lane.Generation == g.Generation.Load() && slices.ContainsFunc(j.entries, func(e Entry) bool {
 				return r.Shard.IsLate(g.Binding, e.Position, e.Created)
 			}) {
-				r.Shard.Lose(g.Binding, "a record of shard "+r.Shard.ID+" came after a count had read on")
+				r.Shard.NoteLost(g.Binding, "a record of shard "+r.Shard.ID+" came after a count had read on")
 			}
 			jobs = append(jobs, j)
 		}
@@ -74,11 +74,11 @@ func fold(ctx context.Context, h *host.Host, j job) error {
 		sum, c := sumOf(entries), table.NewExpression()
 		update, condition := state.Fold(c, j.group, sum, first, last)
 		var err error
-		if !sum.Beyond {
+		if !sum.Overflow {
 			err = send(ctx, h, doing, j, update, condition, c)
 		}
 		// If no number holds the sum, the row says so, and so does the display, until rows are counted anew.
-		if sum.Beyond || table.Refusal(err) != "" {
+		if sum.Overflow || table.Refusal(err) != "" {
 			c := table.NewExpression()
 			update, condition := state.RefuseFold(c, j.group, first, last)
 			err = send(ctx, h, doing, j, update, condition, c)

@@ -111,9 +111,12 @@ func (f *Form) Says() []rules.Said {
 
 // Cost implements rules.Form.
 func (f *Form) Cost() rules.Cost {
-	return rules.Cost{WriteUnits: 1,
-		Text: "1 WU per batch and target + roll-up at most once a second per target; without hot: 2 WU per change + roll-up once per batch " +
-			"and target"}
+	every := "once a second"
+	if f.displayEvery > 0 {
+		every = fmt.Sprintf("once in %d s", int(f.displayEvery/time.Second))
+	}
+	return rules.Cost{WriteUnits: 1, Text: "1 WU per batch and target + roll-up at most " + every +
+		" per target; without hot: 2 WU per change + roll-up once per batch and target"}
 }
 
 // Replays implements rules.Form.

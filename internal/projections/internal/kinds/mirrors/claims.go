@@ -56,7 +56,7 @@ func (m maker) readClaims(ctx context.Context, b *plan.Binding, target change.Ke
 
 // Claim implements host.Maker. The winner's content is written with the claim.
 func (kind) Claim(ctx context.Context, h *host.Host, mv *plan.Move, a plan.Action) ([]host.Part, error) {
-	m, write := maker{h}, a.Own.(targetWrite)
+	m, write := maker{h}, a.FamilyData.(targetWrite)
 	found, err := m.readClaims(ctx, a.Binding, a.Target)
 	if err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ type mirrorItem struct {
 }
 
 var (
-	_ plan.Owner = kind{}
-	_ plan.Own   = mirrorItem{}
+	_ plan.Owner        = kind{}
+	_ plan.FamilyEffect = mirrorItem{}
 )
 
 // The marks with which the text of an effect begins.
@@ -39,7 +39,7 @@ const entryDigits = 4
 
 // itemOf is the item of an effect; false if the effect is another one.
 func itemOf(f plan.Effect) (mirrorItem, bool) {
-	it, ok := f.Own.(mirrorItem)
+	it, ok := f.FamilyEffect.(mirrorItem)
 	return it, ok
 }
 
@@ -54,10 +54,10 @@ func itemIn(fs plan.Effects, b *plan.Binding, target change.Key) (plan.EffectKey
 }
 
 func (it mirrorItem) effect() plan.Effect {
-	return plan.Effect{Kind: plan.OfFamily, Group: it.target.String(), Own: it}
+	return plan.Effect{Kind: plan.OfFamily, Group: it.target.String(), FamilyEffect: it}
 }
 
-// String implements plan.Own.
+// String implements plan.FamilyEffect.
 func (it mirrorItem) String() string {
 	mark := inForceMark
 	if it.expired {
@@ -66,14 +66,14 @@ func (it mirrorItem) String() string {
 	return mark + it.digest[:entryDigits] + it.target.String()
 }
 
-// Same implements plan.Own.
-func (it mirrorItem) Same(other plan.Own) bool {
+// Same implements plan.FamilyEffect.
+func (it mirrorItem) Same(other plan.FamilyEffect) bool {
 	o, ok := other.(mirrorItem)
 	return ok && it.expired == o.expired && it.isSame(o)
 }
 
-// Asked implements plan.Own: an item is asked for whether or not it expired.
-func (it mirrorItem) Wanted() plan.Own {
+// Wanted implements plan.FamilyEffect: the item as its source asks for it, not expired.
+func (it mirrorItem) Wanted() plan.FamilyEffect {
 	it.expired = false
 	return it
 }
@@ -88,9 +88,9 @@ func (it mirrorItem) hasContent(digest string) bool {
 	return strings.HasPrefix(it.digest, digest) || strings.HasPrefix(digest, it.digest)
 }
 
-// Adapt implements plan.Own: an item that expired stays away as long as its source asks for
+// Adapt implements plan.FamilyEffect: an item that expired stays away as long as its source asks for
 // the same, unless it is to be written again, or another program has put one there since.
-func (it mirrorItem) Adapt(mv *plan.Move, k plan.EffectKey) plan.Own {
+func (it mirrorItem) Adapt(mv *plan.Move, k plan.EffectKey) plan.FamilyEffect {
 	held, _ := itemOf(mv.Old[k])
 	target, restored := mv.Restore[k]
 	switch {
@@ -200,7 +200,7 @@ type targetWrite struct {
 // action is a write as an action on a target.
 func (d difference) action(target change.Key, w targetWrite) plan.Action {
 	a := plan.Action{
-		Kind: plan.FamilyAction, Item: "target/" + target.String(), Key: d.k, Binding: d.b, Target: target, Own: w,
+		Kind: plan.FamilyAction, Item: "target/" + target.String(), Key: d.k, Binding: d.b, Target: target, FamilyData: w,
 		Reads: w.do == claims || w.do == disclaims,
 	}
 	a.Looks = !a.Reads

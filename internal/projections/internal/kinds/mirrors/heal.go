@@ -35,7 +35,7 @@ func (kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 		if right[id] {
 			continue
 		}
-		allowed, err := m.MayHeal(ctx, id.Binding, id.Key, h.Contested)
+		allowed, err := m.MayHeal(ctx, id.Binding, id.Key, h.Correction)
 		if err == nil && allowed {
 			err = m.healTarget(ctx, r.Suffix, pl, id, h)
 		}

@@ -15,13 +15,13 @@ type heals = plan.OrderedMap[plan.ItemRule, Heal]
 
 // Heal is a mirror item that another program changed, or that came or went.
 type Heal struct {
-	First     int
-	Last      change.Image // nil: deleted
-	Deleted   bool         // a record says that another program deleted it
-	Expired   bool         // a record says that DynamoDB's time to live deleted it
-	Freed     bool         // a record says that an item of another entity, for which the rule may be parked, has gone
-	Repark    bool         // park the rule on it anew even if it is parked
-	Contested bool         // it replaces what the engine had written: counted against the bound
+	First      int
+	Last       change.Image // nil: deleted
+	Deleted    bool         // a record says that another program deleted it
+	Expired    bool         // a record says that DynamoDB's time to live deleted it
+	Freed      bool         // a record says that an item of another entity, for which the rule may be parked, has gone
+	Repark     bool         // park the rule on it anew even if it is parked
+	Correction bool         // it replaces what the engine had written: counted against the bound
 }
 
 // Effects implements plan.Feeder: a source, or each element of its list, asks for an item. Of elements that a key reads
@@ -79,7 +79,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 	h := plan.PartOf[heals](pl).OrPut(plan.ItemRule{Binding: b, Key: rec.Key}, Heal{First: s.Index})
 	expired := rec.Expired && plan.Stamped(b, context, rec.Old) // it was the mirror item, and none that stood in its way
 	h.Last, h.Expired, h.Deleted = rec.New, rec.New == nil && expired, rec.New == nil && !expired
-	h.Contested = h.Contested || plan.Stamped(b, context, rec.Old) && !expired
+	h.Correction = h.Correction || plan.Stamped(b, context, rec.Old) && !expired
 	h.Freed = h.Freed || freed
 	return true
 }

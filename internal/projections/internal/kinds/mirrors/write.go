@@ -17,7 +17,7 @@ import (
 // Write implements host.Maker. Each action is conditional on the place: no
 // item that the engine did not make is deleted, and none of another entity written (promise 8).
 func (kind) Write(h *host.Host, a plan.Action, v stamp.Version) ddb.TransactWriteItem {
-	m, w := maker{h}, a.Own.(targetWrite)
+	m, w := maker{h}, a.FamilyData.(targetWrite)
 	t := target.On(a.Binding, "", a.Target)
 	t.Condition = m.placeIs(t.Expression, a, w)
 	switch w.do {

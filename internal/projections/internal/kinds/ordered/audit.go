@@ -22,7 +22,7 @@ var (
 	_ host.Grouper         = (*kind)(nil)
 	_ host.Actor           = (*kind)(nil)
 	_ host.Keeper          = (*kind)(nil)
-	_ host.Deferrer        = (*kind)(nil)
+	_ host.Debouncer       = (*kind)(nil)
 	_ plan.Actor           = (*kind)(nil)
 	_ audit.Family         = (*kind)(nil)
 	_ auditing.Family      = (*kind)(nil)

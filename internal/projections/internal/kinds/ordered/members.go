@@ -58,7 +58,7 @@ func (k *kind) Differ(_ *plan.Planner, mv *plan.Move, b *plan.Binding, key plan.
 		return state.MemberKey(plan.GroupRef{Binding: b, Group: f.Group}, f.Member, mv.Key, key.For)
 	}
 	act := func(w memberWrite) {
-		a := plan.Action{Kind: plan.FamilyAction, Item: w.key.Partition + "\x00" + w.key.Sort, Key: key, Binding: b, Own: w}
+		a := plan.Action{Kind: plan.FamilyAction, Item: w.key.Partition + "\x00" + w.key.Sort, Key: key, Binding: b, FamilyData: w}
 		for name, v := range w.shown {
 			a.Bytes += len(name) + v.Size()
 		}
@@ -75,7 +75,7 @@ func (k *kind) Differ(_ *plan.Planner, mv *plan.Move, b *plan.Binding, key plan.
 
 // Write implements host.Actor. The ledger entry in the same transaction says that the row is as it was: it needs no condition.
 func (k *kind) Write(h *host.Host, a plan.Action, _ stamp.Version) ddb.TransactWriteItem {
-	w := a.Own.(memberWrite)
+	w := a.FamilyData.(memberWrite)
 	if w.shown == nil {
 		return h.Tables.DeletePart(w.key, "", table.NewExpression())
 	}

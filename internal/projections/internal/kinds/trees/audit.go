@@ -109,15 +109,15 @@ func (kind) Holds(p *plan.Planner, b *plan.Binding, s *audit.Subject, _ children
 // Agree implements children.Family.
 func (kind) Agree(b *plan.Binding, gives, holds string) bool {
 	above, found := decode(gives), decode(holds)
-	want := own{found.Name, found.ID, found.HasOwn}.below(b, view{exists: above.Exists, known: true, outcome: above.outcome()})
+	want := nameAndID{found.Name, found.ID, found.HasOwn}.below(b, view{exists: above.Exists, known: true, outcome: above.outcome()})
 	return found.is(want) && (!above.Marked || !found.Marked || found.Depth == want.depth)
 }
 
 // Alone implements children.Family.
 func (kind) Alone(p *plan.Planner, b *plan.Binding, s *audit.Subject, l children.Link, emit func(drift.Fact)) {
-	found, want := shownBy(p, b, s.Key, s.Image), alone(b, l, &s.Match, s.Image)
+	found, want := shownBy(p, b, s.Key, s.Image), outcomeWithoutParent(b, l, &s.Match, s.Image)
 	if !found.is(want) || found.Marked && found.Depth != want.depth {
-		audit.Spot(placeDrift, b.ID, s.Key, emit)
+		audit.EmitSuspect(placeDrift, b.ID, s.Key, emit)
 	}
 }
 

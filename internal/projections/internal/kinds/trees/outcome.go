@@ -33,7 +33,7 @@ func (o outcome) shows() bool { return o.depth > none && o.depth < tooDeep }
 // digest is what the stamp of the outcome holds behind its version: after the digest of the values their depth, so that a change of
 // the depth alone is a change of the item.
 func (o outcome) digest(b *plan.Binding) string {
-	return stamp.Digest(o.values(b)) + stamp.Mark(o.depth)
+	return stamp.Digest(o.values(b)) + stamp.AppendedNumber(o.depth)
 }
 
 func (o outcome) values(b *plan.Binding) []change.Value { return Of(b.Rule).values(o.path, o.lineage) }
@@ -78,7 +78,7 @@ func viewIn(p *plan.Planner, b *plan.Binding, key change.Key, item change.Image,
 		return v
 	}
 	mark, told := strings.CutPrefix(s.Digest, plan.DigestOf(b, item))
-	depth, ok := stamp.ReadMark(mark)
+	depth, ok := stamp.ReadAppendedNumber(mark)
 	if !told || !ok {
 		return v // another program wrote over it
 	}
@@ -96,19 +96,19 @@ func nameOf(b *plan.Binding, m *rules.Match, item change.Image) (string, bool, e
 	return b.Rule.Source.TextOf(f.name, m, item)
 }
 
-// own is what an item gives to its own outcome: its name, if it has one, and its id.
-type own struct {
+// nameAndID is what an item gives to its own outcome: its name, if it has one, and its id.
+type nameAndID struct {
 	name, id string
 	named    bool
 }
 
-func ownOf(b *plan.Binding, m *rules.Match, item change.Image) own {
+func ownOf(b *plan.Binding, m *rules.Match, item change.Image) nameAndID {
 	name, named, _ := nameOf(b, m, item) // an item whose name cannot be read has a bad link
-	return own{name, b.Rule.IDOf(m), named}
+	return nameAndID{name, b.Rule.IDOf(m), named}
 }
 
 // below is what an item shows whose parent is as given: a parent that does not exist makes it a root.
-func (o own) below(b *plan.Binding, parent view) outcome {
+func (o nameAndID) below(b *plan.Binding, parent view) outcome {
 	f := Of(b.Rule)
 	switch {
 	case !parent.exists:
@@ -139,8 +139,8 @@ func contains(lineage change.Value, id string) bool {
 	return slices.ContainsFunc(idsIn(lineage), change.String(id).Equal)
 }
 
-// alone is what an item shows that refers to no parent: nothing, if that is because it cannot be read.
-func alone(b *plan.Binding, l children.Link, m *rules.Match, item change.Image) outcome {
+// outcomeWithoutParent is what an item shows that refers to no parent: nothing, if that is because it cannot be read.
+func outcomeWithoutParent(b *plan.Binding, l children.Link, m *rules.Match, item change.Image) outcome {
 	if l.Bad != nil {
 		return outcome{}
 	}

@@ -91,12 +91,12 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 			return target.Written, err
 		}
 	}
-	return w.bring(ctx, to, f, o)
+	return w.writeOutcome(ctx, to, f, o)
 }
 
 // Unlinked implements children.Family.
 func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *children.Fill) error {
-	w, contested := run{Run: r}, fill.Contested
+	w, contested := run{Run: r}, fill.Correction
 	return table.Contend(ctx, "writing "+id.Key.String(), func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
 		item := items[id.Key]
@@ -105,16 +105,16 @@ func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *c
 			return table.Finished, err
 		}
 		m := w.Planner.MatchOf(id.Key, item)
-		f := &children.Filling{ItemRule: id, Child: item, At: stamp.VersionAt(id.Epoch, change.Position{}), Contested: contested}
+		f := &children.Filling{ItemRule: id, Child: item, At: stamp.VersionAt(id.Epoch, change.Position{}), Correction: contested}
 		contested = false
-		ended, err := w.bring(ctx, w.Targets, f, alone(id.Binding, l, &m, item))
+		ended, err := w.writeOutcome(ctx, w.Targets, f, outcomeWithoutParent(id.Binding, l, &m, item))
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
 }
 
-// bring brings an item to an outcome. It is later than what a fan-out of the parent's position wrote, and no write has the version of
-// another.
-func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o outcome) (target.Outcome, error) {
+// writeOutcome brings an item to an outcome. It is later than what a fan-out of the parent's position wrote, and no write has the version
+// of another.
+func (w run) writeOutcome(ctx context.Context, to target.Sender, f *children.Filling, o outcome) (target.Outcome, error) {
 	l := children.LinkOf(w.Planner, f.Binding, f.Key, f.Child)
 	s := stamp.Stamp{Context: contextOf(w.Planner, f.Key, l), Version: f.At.Rederived(1), Digest: o.digest(f.Binding)}
 	was := viewIn(w.Planner, f.Binding, f.Key, f.Child, l)
@@ -124,7 +124,7 @@ func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o
 		}
 		s.Version = max(s.Version, before.Version.NextRederived())
 	}
-	if allowed, err := w.MayHeal(ctx, f.Binding, f.Key, f.Contested); err != nil || !allowed {
+	if allowed, err := w.MayHeal(ctx, f.Binding, f.Key, f.Correction); err != nil || !allowed {
 		return target.Written, err
 	}
 	t := target.On(f.Binding, "writing "+f.Key.String(), f.Key)
@@ -136,7 +136,7 @@ func (w run) bring(ctx context.Context, to target.Sender, f *children.Filling, o
 	var ended target.Outcome
 	var err error
 	if was.known && was.depth == tooDeep && o.depth != tooDeep {
-		ended, err = w.surface(ctx, f, t)
+		ended, err = w.writeNoLongerTooDeep(ctx, f, t)
 	} else {
 		t.LooksAgain = true
 		ended, _, err = to.Write(ctx, t)
@@ -160,15 +160,15 @@ func (w run) refused(ctx context.Context, to target.Sender, f *children.Filling,
 		return target.RaceLost, err
 	case ends == atStart && o.shows():
 		counted := *f
-		counted.Contested = false // this correction was counted already
-		return w.bring(ctx, to, &counted, outcome{})
+		counted.Correction = false // this correction was counted already
+		return w.writeOutcome(ctx, to, &counted, outcome{})
 	}
 	return target.Refused, w.ParkRefused(ctx, f.Binding, f.Key, refusal)
 }
 
-// surface writes an item that is too deep no more, and clears what is parked of it in the same transaction: nothing but the item tells
-// that something is. If nothing is, the transaction checks that: another worker may be about to park the item.
-func (w run) surface(ctx context.Context, f *children.Filling, t *target.Write) (target.Outcome, error) {
+// writeNoLongerTooDeep writes an item that is too deep no more, and clears what is parked of it in the same transaction: nothing but the
+// item tells that something is. If nothing is, the transaction checks that: another worker may be about to park the item.
+func (w run) writeNoLongerTooDeep(ctx context.Context, f *children.Filling, t *target.Write) (target.Outcome, error) {
 	key := parkedKey(f.ItemRule)
 	rows, err := w.Tables.ReadState(ctx, "reading what is parked", []table.Key{key})
 	if err != nil {

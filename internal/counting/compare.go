@@ -23,8 +23,8 @@ type suspect struct {
 	difference, want, have tally.Amount
 }
 
-// settle compares what the rows of each group hold with the evidence, and adds what they lack.
-func (c *count) settle(ctx context.Context) error {
+// compareGroups compares what the rows of each group hold with the evidence, and adds what they lack.
+func (c *count) compareGroups(ctx context.Context) error {
 	if c.Purpose != Seed || !c.reader.readsAll() {
 		if err := c.Generation.Groups(ctx, c.evidence.addGroup); err != nil {
 			return fmt.Errorf("reading the groups: %w", err)
@@ -42,14 +42,14 @@ func (c *count) settle(ctx context.Context) error {
 	work.SetLimit(groupsAtOnce)
 	err := c.evidence.each(func(g *group) error {
 		work.Go(func() error {
-			found, rows, err := c.look(working, g)
+			found, rows, err := c.compareAndMend(working, g)
 			if err != nil {
 				return fmt.Errorf("counting %s: %w", g.name, err)
 			}
 			done.add()
-			var wrong []lanes.Display
+			var wrong []lanes.WrongDisplay
 			if c.Purpose != Seed && c.mayShowElse(g, rows) {
-				if wrong, err = c.Generation.Displays(working, g.name); err != nil {
+				if wrong, err = c.Generation.WrongDisplays(working, g.name); err != nil {
 					return fmt.Errorf("comparing the displays of %s: %w", g.name, err)
 				}
 			}
@@ -68,7 +68,7 @@ func (c *count) settle(ctx context.Context) error {
 			switch {
 			case found != nil:
 				suspects = append(suspects, *found)
-			case rows.Total.Beyond: // its targets are parked
+			case rows.Total.Overflow: // its targets are parked
 				c.result.Parked++
 			}
 			return nil
@@ -78,7 +78,7 @@ func (c *count) settle(ctx context.Context) error {
 	failed := work.Wait()
 	if c.Purpose != Verify { // what was mended is found, also if the count begins anew
 		for _, s := range suspects {
-			c.find(Finding{Group: s.name, Want: s.want, Have: s.have})
+			c.addFinding(Finding{Group: s.name, Want: s.want, Have: s.have})
 		}
 	}
 	if failed != nil {
@@ -90,7 +90,7 @@ func (c *count) settle(ctx context.Context) error {
 	}
 	slices.Sort(shown)
 	for some := range slices.Chunk(shown, displayedAtOnce) { // also what was right: an earlier repair may have mended it, and shown nothing
-		if err := c.Generation.Display(ctx, some); err != nil {
+		if err := c.Generation.RollUp(ctx, some); err != nil {
 			return fmt.Errorf("displaying: %w", err)
 		}
 	}
@@ -101,13 +101,13 @@ func (c *count) settle(ctx context.Context) error {
 		return c.lookAtDisplays(ctx, displays)
 	}
 	for _, d := range displays {
-		c.find(Finding{Group: d.group, Display: &d.Display})
+		c.addFinding(Finding{Group: d.group, Display: &d.WrongDisplay})
 	}
 	return nil
 }
 
-// find keeps a finding, in the order of the groups.
-func (c *count) find(f Finding) {
+// addFinding keeps a finding, in the order of the groups.
+func (c *count) addFinding(f Finding) {
 	i, _ := slices.BinarySearchFunc(c.result.Findings, f, byGroup)
 	c.result.Findings = slices.Insert(c.result.Findings, i, f)
 }
@@ -117,21 +117,22 @@ func byGroup(a, b Finding) int { return strings.Compare(a.Group, b.Group) }
 // mayShowElse reports whether a target showed in the scan something else than the rows hold, or one of several, of which one is to show
 // the group.
 func (c *count) mayShowElse(g *group, rows lanes.Group) bool {
-	return len(g.shown) > 1 || len(g.shown) == 1 && g.shown[0] != c.Generation.Shows(rows.Total)
+	return len(g.shown) > 1 || len(g.shown) == 1 && g.shown[0] != c.Generation.DisplayOf(rows.Total)
 }
 
-// look compares one group, and returns its rows, and it if it is wrong. It mends the group, unless that is for a Verify to report.
-func (c *count) look(ctx context.Context, g *group) (*suspect, lanes.Group, error) {
+// compareAndMend compares one group with its rows. A Seed or a Repair mends a wrong group here, a Verify does not. It returns the rows, and
+// the group as a suspect if it was wrong.
+func (c *count) compareAndMend(ctx context.Context, g *group) (*suspect, lanes.Group, error) {
 	for {
 		found, rows, err := c.compare(ctx, g)
 		switch {
 		case err != nil:
 			return nil, rows, err
-		case found.want.Beyond && rows.Total.Beyond: // no number holds what the items add, and the rows say so
+		case found.want.Overflow && rows.Total.Overflow: // no number holds what the items add, and the rows say so
 			return nil, rows, nil
-		case rows.Total.Beyond && c.Purpose != Verify:
+		case rows.Total.Overflow && c.Purpose != Verify:
 			return nil, rows, c.Generation.Lost(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
-		case found.difference.IsEmpty() && !rows.Total.Beyond:
+		case found.difference.IsEmpty() && !rows.Total.Overflow:
 			return nil, rows, nil
 		case c.Purpose == Verify:
 			return &found, rows, nil
@@ -150,7 +151,7 @@ func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, er
 	if err != nil {
 		return suspect{}, rows, err
 	}
-	known := func() bool { return c.reader.knowsAll(rows.HW) }
+	known := func() bool { return c.reader.knowsAll(rows.HighWater) }
 	for reads := 0; !known(); reads++ {
 		if reads == readsMax {
 			return suspect{}, rows, errAgain{"a row of " + g.name + " holds records of a shard that has no row, or that the stream does not give"}
@@ -172,7 +173,7 @@ func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, er
 		for _, e := range entries {
 			switch row := opened[e.shard]; {
 			case e.position <= row.From: // no worker adds it
-			case row.Lane != "" && e.position <= rows.HW[row.Lane]: // it is added
+			case row.Lane != "" && e.position <= rows.HighWater[row.Lane]: // it is added
 			default:
 				terms = append(terms, e.difference.Negative())
 			}
@@ -198,9 +199,9 @@ func (c *count) lookAgain(ctx context.Context, suspects []suspect) error {
 			switch {
 			case err != nil:
 				return err
-			case now.difference.IsEmpty() && !rows.Total.Beyond:
+			case now.difference.IsEmpty() && !rows.Total.Overflow:
 			case now.difference.Equals(before.difference):
-				c.find(Finding{Group: now.name, Want: now.want, Have: now.have})
+				c.addFinding(Finding{Group: now.name, Want: now.want, Have: now.have})
 			default:
 				left = append(left, now)
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// settling is the work on one item, round by round.
-type settling struct {
+// itemDerivation is the work on one item, round by round.
+type itemDerivation struct {
 	run
 	to                 target.Sender
 	it                 *Item
@@ -30,14 +30,14 @@ type settling struct {
 	beyondBound        []int // indices in Live of rules whose values may not be corrected again for a while
 }
 
-// settle brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One that
-// makes or deletes it goes in a transaction which checks that the rows are as they were read: no stamp on a deleted item
-// would hold off a late worker.
-func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[table.Key]table.Row) error {
+// deriveItem brings one item to what the rows say. A write that leaves the item there is conditional on its stamps, as any roll-up. One
+// that makes or deletes it goes in a transaction which checks that the rows are as they were read: no stamp on a deleted item would hold
+// off a late worker.
+func (r run) deriveItem(ctx context.Context, to target.Sender, it *Item, rows map[table.Key]table.Row) error {
 	if err := r.tidyItem(ctx, it, &rows); err != nil {
 		return err
 	}
-	w := &settling{run: r, to: to, it: it, rows: rows}
+	w := &itemDerivation{run: r, to: to, it: it, rows: rows}
 	return table.Contend(ctx, "deriving "+it.Key.String(), func() (table.Round, error) {
 		ended, err := w.round(ctx)
 		if ended == target.Written || err != nil {
@@ -50,7 +50,7 @@ func (r run) settle(ctx context.Context, to target.Sender, it *Item, rows map[ta
 }
 
 // round brings the item to what the rows say, as far as it is known. It returns RaceLost if the caller must read item and rows again.
-func (w *settling) round(ctx context.Context) (target.Outcome, error) {
+func (w *itemDerivation) round(ctx context.Context) (target.Outcome, error) {
 	it, s := w.it, AddUpItem(w.it, w.rows)
 	for i, g := range it.parts() {
 		if err := w.read(ctx, g, &s.Totals[i]); err != nil {
@@ -76,7 +76,7 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 	if w.isLeft(s) {
 		return target.Written, nil
 	}
-	bring := func() (target.Outcome, error) { return w.bring(ctx, s, leftOut) }
+	bring := func() (target.Outcome, error) { return w.writeItem(ctx, s, leftOut) }
 	ended, err := bring()
 	if ended != target.Refused {
 		return ended, err
@@ -89,8 +89,8 @@ func (w *settling) round(ctx context.Context) (target.Outcome, error) {
 
 // countCorrections counts the corrections of what another program overwrote. A rule that has had too many of them is parked. If the item
 // was deleted, and a rule has counted more since, the item that comes again is no correction: the engine may have deleted it itself.
-func (w *settling) countCorrections(ctx context.Context, s Settlement) error {
-	for _, i := range w.it.contested {
+func (w *itemDerivation) countCorrections(ctx context.Context, s ItemTotals) error {
+	for _, i := range w.it.corrections {
 		if showed := w.it.showed[i]; showed != 0 && showed != s.Totals[i].Operations {
 			continue
 		}
@@ -106,17 +106,17 @@ func (w *settling) countCorrections(ctx context.Context, s Settlement) error {
 }
 
 // leaveOutContested leaves out the rules beyond their bound. An item that comes as a whole comes with their values.
-func (w *settling) leaveOutContested(s Settlement) {
+func (w *itemDerivation) leaveOutContested(s ItemTotals) {
 	if w.it.known && !w.it.seenWhole() {
 		return
 	}
 	for _, i := range w.beyondBound {
-		s.Totals[i].Err = errContested
+		s.Totals[i].Err = errCorrectionsSpent
 	}
 }
 
 // isLeft reports whether an item that another program deleted or replaced is left as it is: all its rules are beyond their bounds.
-func (w *settling) isLeft(s Settlement) bool {
+func (w *itemDerivation) isLeft(s ItemTotals) bool {
 	if len(w.beyondBound) == 0 || w.it.expired || w.it.seenWhole() {
 		return false
 	}
@@ -128,11 +128,11 @@ func (w *settling) isLeft(s Settlement) bool {
 	return true
 }
 
-// errContested marks a rule whose values stay as they are, because its corrections are beyond the bound. The rule is parked already.
-var errContested = &rules.ItemError{Code: "heal.contested"}
+// errCorrectionsSpent marks a rule whose values stay as they are, because its corrections are beyond the bound. The rule is parked already.
+var errCorrectionsSpent = &rules.ItemError{Code: "heal.contested"}
 
-// bring writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
-func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (target.Outcome, error) {
+// writeItem writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
+func (w *itemDerivation) writeItem(ctx context.Context, s ItemTotals, leftOut bool) (target.Outcome, error) {
 	stays := s.Members > 0 && (!w.it.known || w.it.seenWhole()) && w.hasRoom(w.it, s)
 	if stays && (!w.fresh || leftOut || w.refused) {
 		ended, _, err := w.to.Write(ctx, w.itemWrite(w.it, s))
@@ -146,12 +146,12 @@ func (w *settling) bring(ctx context.Context, s Settlement, leftOut bool) (targe
 	if !w.fresh {
 		return target.RaceLost, nil
 	}
-	return w.settleAt(ctx, w.it, s, w.rows)
+	return w.deriveInTransaction(ctx, w.it, s, w.rows)
 }
 
 // leaveOut parks the rule because of which DynamoDB refuses an item: it takes the write without that rule. If no rule is to blame alone,
 // all are parked. After a lost race it goes on with the same rule.
-func (w *settling) leaveOut(ctx context.Context, s Settlement, refusal error, bring func() (target.Outcome, error),
+func (w *itemDerivation) leaveOut(ctx context.Context, s ItemTotals, refusal error, bring func() (target.Outcome, error),
 ) (target.Outcome, error) {
 	why, live := host.WriteRejected(table.Refusal(refusal)), w.it.Live
 	for range live {
@@ -179,9 +179,9 @@ func (w *settling) leaveOut(ctx context.Context, s Settlement, refusal error, br
 	return target.Written, nil
 }
 
-// settleAt makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. If DynamoDB refuses
-// that, the error says why.
-func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
+// deriveInTransaction makes, replaces, writes or deletes the item that was read, if rows and stamps are still as they were read. If
+// DynamoDB refuses that, the error says why.
+func (r run) deriveInTransaction(ctx context.Context, it *Item, s ItemTotals, rows map[table.Key]table.Row) (target.Outcome, error) {
 	var part ddb.TransactWriteItem
 	switch {
 	case it.seen != nil && r.isLater(it):
@@ -194,11 +194,11 @@ func (r run) settleAt(ctx context.Context, it *Item, s Settlement, rows map[tabl
 	case s.Members <= 0 && it.Waits:
 		return target.Written, nil
 	case s.Members <= 0:
-		part = r.itemGone(it)
+		part = r.deletePart(it)
 	case it.seen == nil && it.expired && !it.forced && showedAll(it, s):
 		return r.noteExpiry(ctx, it, s, rows)
 	default:
-		part = r.itemWhole(it, s)
+		part = r.putPart(it, s)
 	}
 	parts := []ddb.TransactWriteItem{part}
 	for _, key := range it.Rows() {
@@ -233,7 +233,7 @@ func (r run) isLater(it *Item) bool {
 
 // showedAll reports whether an expired item showed every operation. If it did not, it comes back. A parked rule does not count: it shows
 // what it showed before.
-func showedAll(it *Item, s Settlement) bool {
+func showedAll(it *Item, s ItemTotals) bool {
 	for i, t := range s.Totals {
 		if t.Err == nil && it.showed[i] != t.Operations {
 			return false
@@ -243,7 +243,7 @@ func showedAll(it *Item, s Settlement) bool {
 }
 
 // noteExpiry notes that the item's time to live has passed, after so many operations.
-func (r run) noteExpiry(ctx context.Context, it *Item, s Settlement, rows map[table.Key]table.Row) (target.Outcome, error) {
+func (r run) noteExpiry(ctx context.Context, it *Item, s ItemTotals, rows map[table.Key]table.Row) (target.Outcome, error) {
 	for _, key := range it.Rows() {
 		if state.CountOf(rows[key]["ops"]) == 0 {
 			continue

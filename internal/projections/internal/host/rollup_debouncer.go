@@ -22,8 +22,8 @@ import (
 // deferralsMax bounds how many groups a process remembers to have rolled up.
 const deferralsMax = 10_000
 
-// deferrals are the groups that a process rolled up a moment ago. They are safe for concurrent use.
-type deferrals struct {
+// rollupDebouncer are the groups that a process rolled up a moment ago. They are safe for concurrent use.
+type rollupDebouncer struct {
 	mu       sync.Mutex
 	rolledUp map[plan.GroupRef]rolledUp
 }
@@ -35,13 +35,13 @@ type rolledUp struct {
 }
 
 // note notes that a group was rolled up: by a batch, which leaves what was put off to be done, or by the worker that does that.
-func (d *deferrals) note(g plan.GroupRef, now time.Time, byBatch bool) {
+func (d *rollupDebouncer) note(g plan.GroupRef, now time.Time, byBatch bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.set(g, rolledUp{now, byBatch && d.rolledUp[g].putOff})
 }
 
-func (d *deferrals) set(g plan.GroupRef, r rolledUp) {
+func (d *rollupDebouncer) set(g plan.GroupRef, r rolledUp) {
 	if d.rolledUp == nil || len(d.rolledUp) >= deferralsMax {
 		d.rolledUp = map[plan.GroupRef]rolledUp{}
 	}
@@ -51,7 +51,7 @@ func (d *deferrals) set(g plan.GroupRef, r rolledUp) {
 // take lets one of several batches roll a group up. To every other one it reports true, and when the group may be rolled up again. What
 // was put off is left, once more as long, to the worker that does it when it is due. If the one batch fails, its records come again, and
 // are put off.
-func (d *deferrals) take(g plan.GroupRef, now time.Time, every time.Duration) (due time.Time, lately bool) {
+func (d *rollupDebouncer) take(g plan.GroupRef, now time.Time, every time.Duration) (due time.Time, lately bool) {
 	if every <= 0 {
 		return now, false
 	}
@@ -74,8 +74,8 @@ func (d *deferrals) take(g plan.GroupRef, now time.Time, every time.Duration) (d
 	return now, false
 }
 
-// rests is how long a group is not to be rolled up again.
-func (d *deferrals) rests(g plan.GroupRef, now time.Time, every time.Duration) time.Duration {
+// left is how long a group is not to be rolled up again.
+func (d *rollupDebouncer) left(g plan.GroupRef, now time.Time, every time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last, ok := d.rolledUp[g]
@@ -85,21 +85,21 @@ func (d *deferrals) rests(g plan.GroupRef, now time.Time, every time.Duration) t
 	return last.at.Add(every).Sub(now)
 }
 
-// Rests is how long a roll-up that was put off is to wait, as this process rolled the group up a moment ago; 0 or less: not at all. A batch
-// may have begun with the group long before it wrote the display.
-func (h *Host) Rests(g plan.GroupRef) time.Duration {
-	return h.deferrals.rests(g, h.Now(), h.PeriodOf(g))
+// DebounceLeft is how long a roll-up that was put off is to wait, as this process rolled the group up a moment ago; 0 or less: not at all.
+// A batch may have begun with the group long before it wrote the display.
+func (h *Host) DebounceLeft(g plan.GroupRef) time.Duration {
+	return h.deferrals.left(g, h.Now(), h.PeriodOf(g))
 }
 
 // NoteRolledUp notes that this process has rolled a group up, for a batch or as what was put off, if displays of its rule may wait.
 func (h *Host) NoteRolledUp(g plan.GroupRef, byBatch bool) {
-	if _, waits := g.Rule.Kind.(Deferrer); waits && h.PeriodOf(g) > 0 {
+	if _, waits := g.Rule.Kind.(Debouncer); waits && h.PeriodOf(g) > 0 {
 		h.deferrals.note(g, h.Now(), byBatch)
 	}
 }
 
-// Deferrer is a Grouper whose displays may wait.
-type Deferrer interface {
+// Debouncer is a Grouper whose displays may wait.
+type Debouncer interface {
 	Grouper
 	// DisplayEvery is the least time between two writes of a display of the rule; 0: that of the engine.
 	DisplayEvery(b *plan.Binding) time.Duration
@@ -107,7 +107,7 @@ type Deferrer interface {
 
 // PeriodOf is the least time between two writes of a display.
 func (h *Host) PeriodOf(g plan.GroupRef) time.Duration {
-	if family, ok := g.Rule.Kind.(Deferrer); ok {
+	if family, ok := g.Rule.Kind.(Debouncer); ok {
 		return cmp.Or(family.DisplayEvery(g.Binding), h.DisplayEvery)
 	}
 	return h.DisplayEvery
@@ -119,7 +119,7 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 	var keys []table.Key
 	due := map[plan.GroupRef]time.Time{}
 	for _, g := range groups {
-		if _, ok := g.Rule.Kind.(Deferrer); ok && g.Live.Load() && pl.Rollups.Of(g).OnlyShows() {
+		if _, ok := g.Rule.Kind.(Debouncer); ok && g.Live.Load() && pl.Rollups.Of(g).MayWait() {
 			if at, lately := h.deferrals.take(g, h.Now(), h.PeriodOf(g)); lately {
 				due[g], waiting, keys = at, append(waiting, g), append(keys, state.DueRollupKey(g))
 				continue
@@ -141,7 +141,7 @@ func (h *Host) PutOff(ctx context.Context, groups []plan.GroupRef, pl *plan.Chan
 			return nil // the worker that will begin it reads what has changed
 		}
 		c := table.NewExpression()
-		_, err := h.Tables.UpdateState(ctx, g.ID, "putting off the roll-up of "+g.Group, keys[i], state.AskRollup(c, g, due[g]), "", c)
+		_, err := h.Tables.UpdateState(ctx, g.ID, "putting off the roll-up of "+g.Group, keys[i], state.PutOffRollup(c, g, due[g]), "", c)
 		return err
 	})
 	h.TaskKept()
@@ -164,14 +164,14 @@ func (h *Host) DoRollup(ctx context.Context, d state.DueRollup, do func(context.
 		return err // another worker may take it when the term is over
 	}
 	deletion := table.NewExpression()
-	unasked := state.RollupIsAsked(deletion, d)
-	ended, err := h.Tables.DeleteStateIf(ctx, d.Group.ID, "ending the roll-up of "+d.Group.Group, key, unasked, deletion)
+	unmoved := state.RollupNotPutOffAgain(deletion, d)
+	ended, err := h.Tables.DeleteStateIf(ctx, d.Group.ID, "ending the roll-up of "+d.Group.Group, key, unmoved, deletion)
 	if ended || err != nil {
 		return err
 	}
 	// It was put off again: any worker may take it once it is due.
 	release := table.NewExpression()
-	held := state.RollupIsHeld(release, d)
+	held := state.RollupHeldByThisWorker(release, d)
 	_, err = h.Tables.UpdateState(ctx, d.Group.ID, "releasing the roll-up of "+d.Group.Group, key, state.ReleaseRollup(release), held, release)
 	return err
 }
