@@ -23,6 +23,8 @@ import (
 
 // Generation is what the engine does for a count of one rule.
 type Generation interface {
+	// Rule is the rule's name.
+	Rule() string
 	Begun(ctx context.Context) (bool, error)
 	// OpenShards makes the rows of shards that are missing, in this order, and returns the rows of all of them.
 	OpenShards(ctx context.Context, starts []lanes.Start) ([]lanes.Shard, error)
@@ -165,7 +167,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		if cfg.Purpose == Repair {
 			mended = result.Findings
 		}
-		cfg.Logger.InfoContext(ctx, "a count begins anew", "reason", again.why)
+		cfg.Logger.InfoContext(ctx, "a count begins anew", "rule", cfg.Generation.Rule(), "reason", again.why)
 		if pace.Sleep(ctx, min(againFirst<<min(starts-1, 10), againLast)) != nil {
 			return Result{}, context.Cause(ctx)
 		}

@@ -226,7 +226,7 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 	after, _ := r.Generation.Amounts(rec.Key, rec.New)
 	if differences := tally.Differences(before, after); len(differences) > 0 {
 		if r.isLate(s, position, rec.Created) {
-			return errAgain{"a record of shard " + s.info.ID + " came late: the scan may know it"}
+			return errAgain{"a record of shard " + s.info.ID + " came late: the scan may already include it"}
 		}
 		if r.Purpose == Verify {
 			s.late = append(s.late, lateRecord{position, rec.Created})

@@ -152,8 +152,8 @@ func TestExplainedLedgerEntryTellsItsState(t *testing.T) {
 		"ledger entry | comment-count | POST#p1/METADATA is still to be brought up to date")
 	entry["a"] = s("nonsense")
 	w.putState(entry)
-	w.expectExplained(firstComment, "ledger entry", "ledger entry |  | row i/POST#p1/COMMENT#c1 of the state table cannot be read, "+
-		`it has the position "nonsense": run `+"`dynamill verify` with repair, which mends it")
+	w.expectExplained(firstComment, "ledger entry", "ledger entry |  | row i/POST#p1/COMMENT#c1 of the state table cannot be read: "+
+		`it holds the position "nonsense"; run `+"`dynamill verify --repair`")
 
 	member := change.Key{Partition: "USER#u1", Sort: "GROUP#g1"}
 	entry = w.row("i/USER#u1/GROUP#g1", "e")
@@ -196,8 +196,8 @@ func TestExplainedParentTellsWhatIsPending(t *testing.T) {
 	task["changes"] = s("many")
 	w.putState(task)
 	w.expectExplained(profile1, "task",
-		"task | comment-author | row tasks of the state table cannot be read, it has a task that is none: run "+
-			"`dynamill verify` with repair, which mends it")
+		"task | comment-author | row tasks of the state table cannot be read: it holds no valid task; run "+
+			"`dynamill verify --repair`")
 	position := w.row("parent/"+idOf("comment-author")+"/USER#u1/PROFILE", "position")
 	position["a"] = s("nonsense")
 	w.putState(position)

@@ -73,8 +73,8 @@ func (e *Engine) Recount(ctx context.Context, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(e.folding.Rules(), func(b *plan.Binding) bool { return b.Rule.Name == name })
 		if i < 0 {
-			return &table.SetupError{Problem: fmt.Sprintf("rule %q keeps what each item adds: it is not counted", name),
-				Remedy: "name a rule that counts by stream position, or run `dynamill replay --rule " + name + "`"}
+			return &table.SetupError{Problem: fmt.Sprintf("rule %q is not hot: only hot rules are recounted", name),
+				Remedy: "name a rule with `hot: true`, or run `dynamill replay --rule " + name + "`"}
 		}
 		rules = append(rules, e.folding.Rules()[i])
 	}
@@ -133,7 +133,7 @@ func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report fun
 			if now := e.host.Now(); now.Sub(noted) >= countNoted {
 				noted = now
 				if err := e.seeding.Note(ctx, *cursor); err != nil {
-					e.host.Logger.WarnContext(ctx, "status does not show how far a count is", "error", err)
+					e.host.Logger.WarnContext(ctx, "cannot write the progress of a count: `status` does not show it", "error", err)
 				}
 			}
 		})
@@ -174,8 +174,12 @@ func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
 
 // needsCount says that this program cannot bring rules into force.
 func needsCount(rules []string) error {
+	names := "rule " + strings.Join(rules, ", ")
+	if len(rules) > 1 {
+		names = "rules " + strings.Join(rules, ", ")
+	}
 	return &table.SetupError{
-		Problem: "rule " + strings.Join(rules, ", ") + " counts by stream position: only a process that reads the stream can count the table",
+		Problem: fmt.Sprintf("%s: only a process that reads the stream can count for a hot rule", names),
 		Remedy:  "start `dynamill run`; it counts beside the live traffic",
 	}
 }

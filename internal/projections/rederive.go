@@ -42,7 +42,7 @@ func (e *Engine) dropForeignPosition(ctx context.Context, key change.Key, late *
 		return err
 	}
 	if !e.tables.KnowsStream(late.Position) {
-		e.host.Logger.WarnContext(ctx, "a record is of no stream of this table: its position counts for nothing",
+		e.host.Logger.WarnContext(ctx, "ignoring the position of a record: it is of no stream of this table",
 			"item", key.String(), "position", late.Position.String())
 		late.Position = change.Position{}
 	}

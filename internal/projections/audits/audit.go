@@ -132,10 +132,7 @@ func (a *Audit) bind(ctx context.Context, cfg Config, known map[string]state.Rul
 		return m.Refusal(a.tables.StateTable)
 	}
 	if !cfg.Ahead && len(m.New) > 0 {
-		return &table.SetupError{
-			Problem: fmt.Sprintf("rule %s is not in force on table %s yet", m.New[0].Name, a.tables.Table),
-			Remedy:  "start `dynamill run` or `dynamill replay` with this rule file first",
-		}
+		return registry.NotInForce(a.tables.Table, "rule "+m.New[0].Name+" is")
 	}
 	formers, err := m.ReadFormers(ctx, a.tables.Reader)
 	if err != nil {

@@ -89,13 +89,13 @@ func TestAPlanSaysWhatARuleFileWouldChange(t *testing.T) {
              attributes: ` + "`joinedAt, role` becomes `role`" + `
              rewrites the Member items in place, and deletes those that it does not ask for any more, with all that is on them; their number is known only once they are read
              takes joinedAt off them
-             needs replay: writes Member items for Membership, as they come by
+             needs replay: writes Member items for Membership, when the pass reaches them
 added      group-name
-             needs replay: writes groupName on every Membership, as it comes by
+             needs replay: writes groupName on every Membership, when the pass reaches it
 changed    member-count
              where: ` + "`role != \"banned\"` becomes `role == \"member\"`" + `
              overwrites memberCount on every Group
-             needs replay: reads every Membership, then shows memberCount on every Group; what stands there is shown until then
+             needs replay: reads every Membership, then shows memberCount on every Group; the present values stay until then
 renamed    admins, which was admin-count
              means what it meant: nothing moves
 removed    member-name

@@ -12,7 +12,7 @@ import (
 // ParkingStays reports whether a code stays parked until an operator retries
 // or discards it: the engine met it while it wrote, and the items do not show it.
 func ParkingStays(code string) bool {
-	return slices.Contains([]string{"write.rejected", "heal.contested", "number.overflow"}, code)
+	return slices.Contains([]string{plan.CodeWriteRejected, plan.CodeHealContested, plan.CodeNumberOverflow}, code)
 }
 
 // parkingJudged reports whether the items alone decide what is parked under a code.

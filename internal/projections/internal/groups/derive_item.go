@@ -129,7 +129,7 @@ func (w *itemDerivation) isLeft(s ItemTotals) bool {
 }
 
 // errCorrectionsSpent marks a rule whose values stay as they are, because its corrections are beyond the bound. The rule is parked already.
-var errCorrectionsSpent = &rules.ItemError{Code: "heal.contested"}
+var errCorrectionsSpent = &rules.ItemError{Code: plan.CodeHealContested}
 
 // writeItem writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
 func (w *itemDerivation) writeItem(ctx context.Context, s ItemTotals, leftOut bool) (target.Outcome, error) {

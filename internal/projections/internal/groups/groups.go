@@ -141,6 +141,6 @@ func Replays(r *rules.Rule) string {
 		return fmt.Sprintf("reads every %s, then makes %s items that show %s, and deletes every other item that stands at such a key",
 			r.Source.Name, r.Target.Name, shown)
 	}
-	return fmt.Sprintf("reads every %s, then shows %s on every %s; what stands there is shown until then",
+	return fmt.Sprintf("reads every %s, then shows %s on every %s; the present values stay until then",
 		r.Source.Name, shown, r.Target.Name)
 }

@@ -76,7 +76,7 @@ func (r run) fit(it *Item, s ItemTotals) (leftOut bool) {
 			break
 		}
 		leftOut = true
-		s.Totals[most].Err = &rules.ItemError{Code: host.CodeRejected, Reason: fmt.Sprintf(
+		s.Totals[most].Err = &rules.ItemError{Code: plan.CodeWriteRejected, Reason: fmt.Sprintf(
 			"the rule's values need %d more bytes, and the item would be larger than the %d bytes that DynamoDB takes", bytes, itemBytesMax)}
 	}
 	return leftOut

@@ -31,7 +31,7 @@ func (h *Host) BeginPiece(ctx context.Context, things, unitsEach int) (n int, en
 	if err == nil && h.Tables.Budget.ReportDue(reportEvery) {
 		row := state.BudgetRow(h.Process, h.BudgetStats(), h.Now())
 		if _, failed := h.Tables.PutState(ctx, "", "noting what waits for the budget", row, "", table.NewExpression()); failed != nil {
-			h.Logger.WarnContext(ctx, "status does not show what waits for the budget", "error", failed)
+			h.Logger.WarnContext(ctx, "cannot write what waits for the budget: `status` does not show it", "error", failed)
 		}
 	}
 	return n, end, err

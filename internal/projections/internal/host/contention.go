@@ -102,7 +102,7 @@ func claimantsText(claimants []string) string {
 // ContentionReason says which items claim a target, which of them wins, and what to do.
 func ContentionReason(t audit.ContestedTarget, claimants []string) string {
 	if len(claimants) < 2 {
-		return "fewer than two items claim this any more: the row goes away with the next change, or by a retry"
+		return "fewer than two items claim this by now: the next change, or a retry, deletes the row"
 	}
 	what := "ask for this item"
 	if t.Value != "" {

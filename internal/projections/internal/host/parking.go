@@ -39,7 +39,7 @@ func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, posit
 // NoteParked counts and logs an (item, rule) that is set aside.
 func (h *Host) NoteParked(ctx context.Context, ruleID string, item change.Key, why *rules.ItemError) {
 	h.Counters.Parked.Add(1)
-	h.Logger.WarnContext(ctx, "parked", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
+	h.Logger.WarnContext(ctx, "parked an item under a rule", "rule", ruleID, "item", item.String(), "code", why.Code, "reason", why.Reason)
 }
 
 // ParkUnread parks an item that a rule cannot read, or clears what is parked of one that it can, by the item as it is now. bad says
@@ -92,12 +92,9 @@ func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key
 	return err
 }
 
-// CodeRejected is the code of writes that DynamoDB refuses for good.
-const CodeRejected = "write.rejected"
-
 // WriteRejected says that DynamoDB refuses a write for good.
 func WriteRejected(reason string) *rules.ItemError {
-	return &rules.ItemError{Code: CodeRejected, Reason: "DynamoDB refuses the write: " + reason}
+	return &rules.ItemError{Code: plan.CodeWriteRejected, Reason: "DynamoDB refuses the write: " + reason}
 }
 
 // healWindow is the time in which HealsMax corrections are allowed.
@@ -124,9 +121,10 @@ func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, co
 		return true, nil
 	}
 	if n == h.HealsMax+1 {
-		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: healing stops for a while",
+		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: correcting it is suspended",
 			"rule", b.Rule.Name, "item", item.String(), "corrections", h.HealsMax, "within", healWindow)
 	}
-	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: "heal.contested", Reason: fmt.Sprintf(
-		"another program overwrote what rule %s writes here more than %d times in %s: find it, then retry", b.Rule.Name, h.HealsMax, healWindow)})
+	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: plan.CodeHealContested, Reason: fmt.Sprintf(
+		"another program overwrote what rule %s writes here more than %d times in %s: stop that program, then run `dynamill parked retry`",
+		b.Rule.Name, h.HealsMax, healWindow)})
 }

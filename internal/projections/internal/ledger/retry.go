@@ -160,7 +160,7 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, re
 		mv.Repark = mv.Repark || mv.ReparkRefused
 		return mv.FromItem && mv.Idle(), nil
 	}
-	why := &rules.ItemError{Code: "write.rejected", Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
+	why := &rules.ItemError{Code: plan.CodeWriteRejected, Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
 	if err := l.ParkID(ctx, k.ID, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}

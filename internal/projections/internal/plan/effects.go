@@ -48,7 +48,7 @@ func parseMember(text string) (Effect, error) {
 	order, rest, _ := strings.Cut(strings.TrimPrefix(text, memberMark), " ")
 	digest, group, ok := strings.Cut(rest, " ")
 	if !ok || order == "" || digest == "" {
-		return Effect{}, fmt.Errorf("the effect %q, which is no member", text)
+		return Effect{}, fmt.Errorf("the malformed member %q", text)
 	}
 	return Effect{Kind: Contribution, Group: group, Member: &Member{Order: order, Digest: digest}}, nil
 }
@@ -103,7 +103,7 @@ func parsePer(text string) (Effect, error) {
 	value, contribution, _ := strings.Cut(strings.TrimPrefix(text, perMark), " ")
 	f, err := ParseEffect(contribution)
 	if f.Per = unescapePer.Replace(value); err == nil && (f.Kind != Contribution || f.String() != text) {
-		err = fmt.Errorf("the effect %q, which is none of a value", text)
+		err = fmt.Errorf("the malformed effect %q", text)
 	}
 	return f, err
 }
@@ -341,10 +341,17 @@ func AsItemError(err error) *rules.ItemError {
 	return &rules.ItemError{Code: "item.unreadable", Reason: err.Error()}
 }
 
+// The codes under which the engine parks an item for other reasons than that a rule cannot read it.
+const (
+	CodeWriteRejected  = "write.rejected"  // DynamoDB refuses the write for good
+	CodeHealContested  = "heal.contested"  // another program keeps overwriting what the rule writes
+	CodeNumberOverflow = "number.overflow" // a sum fits into no DynamoDB number
+)
+
 // Overflow is the effect of a contribution that fits into no number.
 func Overflow(what string) Effect {
 	return Effect{Kind: Parked, Parked: &rules.ItemError{
-		Code: "number.overflow", Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
+		Code: CodeNumberOverflow, Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
 }
 
 // GroupRef names what several sources make together: an aggregate by its group, a claimed item by its key, or the children of a parent by

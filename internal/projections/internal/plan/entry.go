@@ -29,7 +29,7 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	}
 	times, readable := readTimes(row["rederived"])
 	if !readable {
-		return nil, fmt.Errorf("%q for a number of times", row["rederived"].Text())
+		return nil, fmt.Errorf("the count of rederivations %q", row["rederived"].Text())
 	}
 	texts, err := EffectTexts(row)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	for k, text := range texts {
 		f, err := p.readEffect(k, text)
 		if err != nil {
-			return nil, fmt.Errorf("for %s %w", k, err)
+			return nil, fmt.Errorf("%w for %s", err, k)
 		}
 		e.Effects[k] = f
 	}
@@ -93,7 +93,7 @@ func (p *Planner) Readable(row change.Item, expires time.Time) change.Item {
 func (p *Planner) readEffect(k EffectKey, text string) (Effect, error) {
 	f, err := p.ParseEffect(k, text)
 	if err == nil && !p.fits(k, f) {
-		err = fmt.Errorf("the effect %q, which it never has", text)
+		err = fmt.Errorf("the effect %q, which this rule never has", text)
 	}
 	return f, err
 }

@@ -24,8 +24,8 @@ import (
 func (reg *Registry) Recount(ctx context.Context, rules []*plan.Binding) error {
 	next := reg.Planner.Epoch + 1
 	if next > stamp.EpochMax {
-		return fmt.Errorf("the registry of state table %s has rules epoch %d, above which there is none", reg.tables.StateTable,
-			reg.Planner.Epoch)
+		return fmt.Errorf("state table %s has rules epoch %d, the highest: no recount can begin; start over (docs/state-table.md)",
+			reg.tables.StateTable, reg.Planner.Epoch)
 	}
 	writes := []ddb.TransactWriteItem{reg.epochWrite(next)}
 	for _, b := range rules[:min(len(rules), plan.TransactActionsMax-1)] { // the others are found again

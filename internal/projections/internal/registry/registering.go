@@ -23,9 +23,9 @@ func (reg *Registry) bindRules(ctx context.Context, opts Options, known map[stri
 	spread := m.spread()
 	switch {
 	case opts.Attach && len(m.New) > 0:
-		return table.Lost, reg.notInForce("rule " + m.New[0].Name + " is")
+		return table.Lost, NotInForce(reg.tables.Table, "rule "+m.New[0].Name+" is")
 	case opts.Attach && len(spread) > 0:
-		return table.Lost, reg.notInForce("so many write_shards of rule " + spread[0].Name + " are")
+		return table.Lost, NotInForce(reg.tables.Table, "the larger write_shards of rule "+spread[0].Name+" are")
 	}
 	formers, err := m.ReadFormers(ctx, reg.tables.Reader)
 	if err != nil {
@@ -81,10 +81,10 @@ func BindRule(p *plan.Planner, b *plan.Binding, item state.Rule) {
 	}
 }
 
-// notInForce says which part of the file another process has to bring into force first.
-func (reg *Registry) notInForce(what string) *table.SetupError {
-	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, reg.tables.Table),
-		Remedy: "start `dynamill run` with this rule file first"}
+// NotInForce says which part of the file another process has to bring into force first.
+func NotInForce(tableName, what string) *table.SetupError {
+	return &table.SetupError{Problem: fmt.Sprintf("%s not in force on table %s yet", what, tableName),
+		Remedy: "start `dynamill run` or `dynamill replay` with this rule file first"}
 }
 
 // registerRules retires rules, adds others and write suffixes, as many as one transaction holds, under a new epoch: a worker that does not

@@ -144,7 +144,7 @@ func (reg *Registry) createRegistry(ctx context.Context, opts Options, tableID s
 		}
 		return &table.SetupError{
 			Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
-			Remedy:  "name another one with --state-table, or none",
+			Remedy:  "name another one with --state-table, or leave the flag out",
 		}
 	}
 	if err := reg.tables.EnsureTTL(ctx); err != nil {
@@ -277,8 +277,8 @@ func (reg *Registry) RaiseEpochAbove(ctx context.Context, v stamp.Version) error
 	}
 	above := max(v.RulesEpoch(), reg.Planner.Epoch) + 1
 	if above > stamp.EpochMax {
-		return fmt.Errorf("a ledger entry of state table %s is of rules epoch %d, above which there is none: take it out, and verify",
-			reg.tables.StateTable, v.RulesEpoch())
+		return fmt.Errorf("a ledger entry of state table %s has rules epoch %d, and no higher one is possible: delete the entry, then run "+
+			"`dynamill verify --repair`", reg.tables.StateTable, v.RulesEpoch())
 	}
 	c := table.NewExpression()
 	set := c.Format("SET %n = %v", "epoch", table.Number(int64(above)))
@@ -321,14 +321,14 @@ func (reg *Registry) checkDone(ctx context.Context) error {
 	return reg.check(brief)
 }
 
-// ErrEpochMoved is returned when another process has registered newer rules, or has rules counted anew. The records are not done; the
-// process must stop and be started again with the new rule file.
+// ErrEpochMoved is returned when another process has registered newer rules, or has begun to recount hot rules. The records are not done;
+// the process must stop and be started again with the new rule file.
 var ErrEpochMoved error = epochMovedError{}
 
 type epochMovedError struct{}
 
 func (epochMovedError) Error() string {
-	return "another process has registered newer rules for this table, or has rules counted anew: restart with the current rule file"
+	return "another process has registered newer rules for this table, or has begun to recount hot rules: restart with the current rule file"
 }
 
 // StopReading tells a stream reader that trying again is of no use.

@@ -42,7 +42,7 @@ func ReadEntry(p *plan.Planner, r table.Row) (*plan.Entry, error) {
 
 // TornError says that another program has written in a row. verify says what is to be made of it.
 func TornError(r table.Row, what string) error {
-	return fmt.Errorf("row %s of the state table cannot be read, it has %s: run `dynamill verify` with repair, which mends it",
+	return fmt.Errorf("row %s of the state table cannot be read: it holds %s; run `dynamill verify --repair`",
 		table.TextOf(r[table.PK]), what)
 }
 

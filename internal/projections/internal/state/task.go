@@ -79,7 +79,7 @@ func ReadTask(rd *table.Reader, p *plan.Planner, r table.Row) (t Task, known boo
 		t.Since = time.Unix(since, 0).UTC()
 	}
 	if audit.TornTask(p, item) {
-		t.Torn = TornError(r, "a task that is none")
+		t.Torn = TornError(r, "no valid task")
 	}
 	if m, ok := r["cursor"].(*ddb.AttributeValueMemberM); ok && isPlace(rd, t, m.Value) {
 		t.Cursor = m.Value

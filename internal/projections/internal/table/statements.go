@@ -147,8 +147,8 @@ func (ts *Tables) NoteWrittenAlone(ctx context.Context, permission string, answe
 
 func (ts *Tables) endBatches(ctx context.Context, permission string, why error) {
 	if _, known := ts.unserved.LoadOrStore(permission, true); !known {
-		ts.Logger.WarnContext(ctx, "writes go out one by one, not in batches of 25, which takes longer: grant "+permission+
-			" if that is why", "error", why)
+		ts.Logger.WarnContext(ctx, "sending writes one by one, not in batches of 25, which is slower: if the error is a missing permission, "+
+			"grant "+permission, "error", why)
 	}
 }
 

@@ -125,7 +125,8 @@ func (f *Form) Cost() rules.Cost {
 
 // Replays implements rules.Form.
 func (f *Form) Replays() string {
-	return fmt.Sprintf("writes %s on every %s for which it differs, as it comes by", strings.Join(f.rule.Writes, ", "), f.rule.Target.Name)
+	return fmt.Sprintf("writes %s on every %s for which it differs, when the pass reaches it",
+		strings.Join(f.rule.Writes, ", "), f.rule.Target.Name)
 }
 
 // Needs implements rules.Form.

@@ -120,7 +120,7 @@ func (f *Form) Cost() rules.Cost {
 
 // Replays implements rules.Form.
 func (f *Form) Replays() string {
-	return fmt.Sprintf("writes %s on every %s, as it comes by", strings.Join(f.rule.Writes, ", "), f.rule.Target.Name)
+	return fmt.Sprintf("writes %s on every %s, when the pass reaches it", strings.Join(f.rule.Writes, ", "), f.rule.Target.Name)
 }
 
 // Needs implements rules.Form.

@@ -75,7 +75,7 @@ func (f *Form) Replays() string {
 	text := fmt.Sprintf("deletes no %s whose %s is gone already, unless the stream still holds that deletion: `dynamill verify` lists the "+
 		"others", f.rule.Target.Name, f.rule.Source.Name)
 	if !f.rule.Collection {
-		text = fmt.Sprintf("notes in the state table to which %s every %s belongs, as it comes by; it ", f.rule.Source.Name,
+		text = fmt.Sprintf("notes in the state table to which %s every %s belongs, when the pass reaches it; it ", f.rule.Source.Name,
 			f.rule.Target.Name) + text
 	}
 	return text

@@ -122,7 +122,7 @@ func (f *Form) Cost() rules.Cost {
 // Replays implements rules.Form.
 func (f *Form) Replays() string {
 	return fmt.Sprintf("`dynamill run` counts every %s by one scan beside the live traffic, then shows %s on every %s: about 1 WU for each "+
-		"%s that has sources, and 1 WU for what it shows; what stands there is shown until then",
+		"%s that has sources, and 1 WU for what it shows; the present values stay until then",
 		f.Rule.Source.Name, f.Rule.Writes[0], f.Rule.Target.Name, f.Rule.Target.Name)
 }
 

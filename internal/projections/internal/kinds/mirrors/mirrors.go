@@ -110,7 +110,7 @@ func (f *Form) Cost() rules.Cost {
 
 // Replays implements rules.Form.
 func (f *Form) Replays() string {
-	return fmt.Sprintf("writes %s items for %s, as they come by", f.rule.Target.Name, f.rule.Source.Name)
+	return fmt.Sprintf("writes %s items for %s, when the pass reaches them", f.rule.Target.Name, f.rule.Source.Name)
 }
 
 // Needs implements rules.Form.

@@ -34,7 +34,7 @@ rules:
 func TestOrderedRulesSayWhatTheyCostAndDo(t *testing.T) {
 	const change, rollUp = "2 + 2 + 2 WU per change, 2 WU more if the order changes", " + roll-up once per batch and target"
 	read := func(entity, shown string) string {
-		return "reads every Sample, then shows " + shown + " on every " + entity + "; what stands there is shown until then"
+		return "reads every Sample, then shows " + shown + " on every " + entity + "; the present values stay until then"
 	}
 	made := func(entity, shown string) string {
 		return "reads every Sample, then makes " + entity + " items that show " + shown +
