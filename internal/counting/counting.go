@@ -204,20 +204,20 @@ func attempt(ctx context.Context, cfg Config) (Result, error) {
 	if err := c.reader.readOn(ctx); err != nil {
 		return Result{}, err
 	}
-	mark := lanes.CountExtent{ID: c.Unique(), Until: end.Add(c.Margin), Read: c.reader.positions()}
-	c.reader.setExtent(mark)
+	extent := lanes.CountExtent{ID: c.Unique(), Until: end.Add(c.Margin), Read: c.reader.positions()}
+	c.reader.setExtent(extent)
 	if c.Purpose == Verify {
 		if c.result.Undecided, err = c.lateRecordReason(ctx); err != nil || c.result.Undecided != "" {
 			return c.result, err
 		}
-	} else if err := c.Generation.NoteCount(ctx, mark); err != nil {
+	} else if err := c.Generation.NoteCount(ctx, extent); err != nil {
 		return Result{}, err
 	}
 	if err := c.compareGroups(ctx); err != nil || c.Purpose == Verify {
 		return c.result, err
 	}
 	// A record that could not be read until now may be of a group without any other: the count begins anew. A worker that reads one later
-	// knows the mark. Verify may leave that to the workers.
+	// knows the extent. Verify may leave that to the workers.
 	return c.result, c.reader.readOn(ctx)
 }
 
@@ -269,11 +269,11 @@ func (c *count) scan(ctx context.Context) error {
 // lateRecordReason says whether a record came so late that a count before this one has not known it: its reader is about to find that out,
 // too.
 func (c *count) lateRecordReason(ctx context.Context) (string, error) {
-	marks, err := c.Generation.CountExtents(ctx)
+	extents, err := c.Generation.CountExtents(ctx)
 	if err != nil {
 		return "", err
 	}
-	for _, m := range marks {
+	for _, m := range extents {
 		if shard := c.reader.lateFor(m); shard != "" {
 			return "a record of shard " + shard + " came after a count had read on: the rule will be counted anew", nil
 		}

@@ -38,7 +38,7 @@ type reader struct {
 	shards map[string]*shard
 	order  []*shard               // parents first
 	lanes  map[string]lanes.Shard // the generation's rows of shards, as last read
-	mark   *lanes.CountExtent     // how far the count had read when it began to compare; nil before
+	extent *lanes.CountExtent     // how far the count had read when it began to compare; nil before
 }
 
 // shard is how far one shard is read.
@@ -51,7 +51,7 @@ type shard struct {
 	late     []lateRecord
 }
 
-// lateRecord is a record that changes something, for a look at the marks of earlier counts.
+// lateRecord is a record that changes something, for a look at how far earlier counts have read.
 type lateRecord struct {
 	position string
 	created  time.Time
@@ -244,7 +244,7 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 func (r *reader) setExtent(m lanes.CountExtent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mark = &m
+	r.extent = &m
 }
 
 // isLate reports whether a record comes behind what the count had read when it began to compare, and may have been written before the end
@@ -252,7 +252,7 @@ func (r *reader) setExtent(m lanes.CountExtent) {
 func (r *reader) isLate(s *shard, position string, created time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mark != nil && position > r.mark.Read[s.info.ID] && !created.After(r.mark.Until)
+	return r.extent != nil && position > r.extent.Read[s.info.ID] && !created.After(r.extent.Until)
 }
 
 // positions are how far each shard is read.
@@ -325,7 +325,7 @@ func (r *reader) isReached(s *shard) bool {
 	return p == nil || p.finished
 }
 
-// lateFor returns a shard with a record that a mark's count must have known, and has not read; "" if there is none.
+// lateFor returns a shard with a record that the count of an extent must have known, and has not read; "" if there is none.
 func (r *reader) lateFor(m lanes.CountExtent) string {
 	for id, s := range r.shards {
 		for _, rec := range s.late {

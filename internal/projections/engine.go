@@ -48,7 +48,7 @@ type Config struct {
 	Logger     *slog.Logger // default: none
 	Worker     string       // picks the write suffix of accumulators; default: drawn at random
 	FanOutMax  int          // children that a fan-out writes at once; the rest becomes a task; default 1,000
-	RangesMin  int          // children of a fan-out from which on it is cut into ranges; default 10,000
+	RangesMin  int          // children from which on a fan-out is cut into ranges; default 10,000
 	Budget     int          // write units per second that background work keeps to, see pace.Budget; default: no bound
 	// TaskProgress is told after every piece of a fan-out's task, and the zero value when none is left; default: nothing. One
 	// call of WorkTasks makes the calls one after the other.
@@ -56,14 +56,14 @@ type Config struct {
 	TaskKept     func()        // is called whenever this engine has left a task, and must not block; default: nothing
 	DisplayEvery time.Duration // least time between writes of a display that many records change: WorkTasks does the rest; default: 0
 	DueOnly      bool          // WorkTasks leaves displays that may not be written yet to the process that put them off
-	// OnlyFolding applies records to rules that fold them only: another program applies them to the others.
+	// OnlyFolding: this engine applies records to hot rules only; another program applies them to the others.
 	OnlyFolding bool
 	// Count finds what the groups of a hot rule began with, and calls report with the number of items that it has read so far. nil: this
 	// program does not read the stream, so it cannot count.
 	Count    func(ctx context.Context, g *Generation, report func(items int64)) error
 	Creating func() // called while DynamoDB makes the state table; default: nothing
 	HealsMax int    // corrections of one rule's attributes on one item in ten minutes; default 300
-	BatchMin int    // so many writes of targets that wait at the same time go out in batches; default 5
+	BatchMin int    // writes that wait at the same time go out in batches from this number on; default 5
 
 	// Now is the wall clock, default time.Now. It is asked for times to live, for
 	// the ten minutes of HealsMax, for how long a worker holds a task, and for what is printed; nothing that must be
@@ -211,7 +211,7 @@ const (
 	repairs = "repairs"
 )
 
-// itemUnits is about what it takes to rederive an item of which effects change.
+// itemUnits is about how many write units rederiving an item takes.
 const itemUnits = 10
 
 // background returns the engine as some background work uses it: what it writes is charged to the budget as that work's.
@@ -275,8 +275,8 @@ func (e *Engine) Matches() Matches { return e.seen.Matches(e.planner.Set) }
 // MissingTargets returns, by rule, which targets do not exist as far as this engine knows.
 func (e *Engine) MissingTargets() []MissingTargets { return e.seen.MissingTargets() }
 
-// LookForTargets looks at targets that were missing once more, at most about a thousand a rule. Call it behind a pass or a
-// drain. whole: this process worked off every item of the table in that pass, for all rules.
+// LookForTargets looks at targets that were missing once more, at most about a thousand a rule. Call it after a pass or a drain.
+// whole: this process worked off every item of the table in that pass, for all rules.
 func (e *Engine) LookForTargets(ctx context.Context, whole bool) ([]MissingTargets, error) {
 	return e.seen.LookForTargets(ctx, whole)
 }
@@ -286,11 +286,12 @@ func (e *Engine) RecordMissing(ctx context.Context, atOnce bool) error {
 	return e.seen.RecordMissing(ctx, atOnce)
 }
 
-// RecordLeaseTable notes the lease table of the processes that follow the stream, which inspect.ReadOrigins reads. It must exist: a crash
-// leaves no note without one. besideFunction says that the processes leave some rules to a function.
+// RecordLeaseTable writes to the registry which lease table the processes that follow the stream use; inspect.ReadOrigins reads it. Call it
+// once that table exists: then no crash leaves the name of a table that never was. It returns ErrEpochMoved if the state table was made
+// anew. besideFunction: the processes leave every rule that is not hot to a Lambda function.
 func (e *Engine) RecordLeaseTable(ctx context.Context, leaseTable string, besideFunction bool) error {
-	own, err := registry.ReadTable(ctx, e.tables.Reader)
-	if err != nil || own != nil && own.Leases == leaseTable && own.BesideFunction == besideFunction {
+	tableRow, err := registry.ReadTable(ctx, e.tables.Reader)
+	if err != nil || tableRow != nil && tableRow.Leases == leaseTable && tableRow.BesideFunction == besideFunction {
 		return err
 	}
 	c := table.NewExpression()

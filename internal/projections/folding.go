@@ -18,13 +18,13 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// What a driver that reads shards, and a count of the table, know of rules that fold records.
+// What a driver that reads shards, and a count of the table, know of hot rules.
 type (
 	ShardClaim = folding.Claim
 	Generation = folding.Generation
 )
 
-// Shard applies the records of one shard, which a worker has claimed. Other drivers leave the records of rules that fold them to it.
+// Shard applies the records of one shard, which a worker has claimed. Other drivers skip the records of hot rules.
 type Shard struct {
 	engine *Engine
 	shard  *host.Shard
@@ -45,7 +45,7 @@ func (s *Shard) Process(ctx context.Context, records []change.Record) (done int,
 	return s.engine.process(ctx, records, s.shard)
 }
 
-// recountLost begins a new generation of rules of which records came too late.
+// recountLost begins a new generation of each rule whose records came too late.
 func (e *Engine) recountLost(ctx context.Context, from *host.Shard) error {
 	lost := from.TakeLost()
 	if len(lost) == 0 {
@@ -54,10 +54,10 @@ func (e *Engine) recountLost(ctx context.Context, from *host.Shard) error {
 	return e.folding.Recount(ctx, lost)
 }
 
-// Folds reports whether a rule in force folds records: a driver must then tell the shard of each record.
+// Folds reports whether a hot rule is in force: a driver must then tell the shard of each record.
 func (e *Engine) Folds() bool { return len(e.folding.Rules()) > 0 }
 
-// GenerationOf is the number of the newest generation of a rule that folds records, counted or not; 0 for any other rule.
+// GenerationOf is the number of the newest generation of a hot rule, counted or not; 0 for any other rule.
 func (e *Engine) GenerationOf(rule string) int {
 	for _, b := range e.folding.Rules() {
 		if b.Rule.Name == rule {
@@ -67,21 +67,21 @@ func (e *Engine) GenerationOf(rule string) int {
 	return 0
 }
 
-// Recount has rules that fold records counted anew, by name. Like registering newer rules, it ends with ErrEpochMoved.
+// Recount begins a new count of hot rules, by name. Like registering newer rules, it ends with ErrEpochMoved.
 func (e *Engine) Recount(ctx context.Context, names []string) error {
 	var rules []*plan.Binding
 	for _, name := range names {
 		i := slices.IndexFunc(e.folding.Rules(), func(b *plan.Binding) bool { return b.Rule.Name == name })
 		if i < 0 {
-			return &table.SetupError{Problem: fmt.Sprintf("rule %q is not hot: only hot rules are recounted", name),
-				Remedy: "name a rule with `hot: true`, or run `dynamill replay --rule " + name + "`"}
+			return &table.SetupError{Problem: fmt.Sprintf("rule %q does not count by stream position: only rules that do are recounted", name),
+				Remedy: "name a rule that counts by stream position, or run `dynamill replay --rule " + name + "`"}
 		}
 		rules = append(rules, e.folding.Rules()[i])
 	}
 	return e.registry.Recount(ctx, rules)
 }
 
-// Generations are the newest generations of the rules that fold records, for a count that verifies or repairs them. One that is not
+// Generations are the newest generations of the hot rules, for a count that verifies or repairs them. One that is not
 // counted yet is left out.
 func (e *Engine) Generations() (all []*Generation) {
 	for _, b := range e.folding.Rules() {
@@ -145,7 +145,7 @@ func (e *Engine) seedCount(ctx context.Context, cursor *state.Cursor, report fun
 	return nil
 }
 
-// endPass ends the cursor's pass. Behind a pass that shows generations, it deletes the rows of those before them: a worker that is about
+// endPass ends the cursor's pass. After a pass that shows generations, it deletes the rows of those before them: a worker that is about
 // to show a group by such rows might otherwise read a part of them. What a worker still writes there goes behind the next such pass.
 func (e *Engine) endPass(ctx context.Context, cursor state.Cursor) error {
 	shown := e.recounted(cursor) // before another count can end
@@ -174,12 +174,12 @@ func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
 
 // needsCount says that this program cannot bring rules into force.
 func needsCount(rules []string) error {
-	names := "rule " + strings.Join(rules, ", ")
+	names := "rule " + strings.Join(rules, ", ") + " counts"
 	if len(rules) > 1 {
-		names = "rules " + strings.Join(rules, ", ")
+		names = "rules " + strings.Join(rules, ", ") + " count"
 	}
 	return &table.SetupError{
-		Problem: fmt.Sprintf("%s: only a process that reads the stream can count for a hot rule", names),
+		Problem: names + " by stream position: only a process that reads the stream can count the table",
 		Remedy:  "start `dynamill run`; it counts beside the live traffic",
 	}
 }

@@ -25,7 +25,7 @@ func TestRecountOfLostRecordsLogsItsReason(t *testing.T) {
 		if err := lose(e); !errors.Is(err, ErrEpochMoved) {
 			t.Fatalf("%s: %v", reason, err)
 		}
-		if said := log.String(); !strings.Contains(said, `level=WARN msg="recounting a hot rule" rule=likes reason="`+reason+`"`) {
+		if said := log.String(); !strings.Contains(said, `level=WARN msg="recounting a rule" rule=likes reason="`+reason+`"`) {
 			t.Errorf("%s: the log says %s", reason, said)
 		}
 	}

@@ -164,14 +164,15 @@ func (w *application) clearMarks(ctx context.Context, pl *plan.Changes, keptMark
 	}
 }
 
-// removeLeftovers takes what former rules, or rules of a former entity, wrote off items. An item that is again what it was keeps it.
+// removeLeftovers removes from items what former rules wrote, and what rules wrote before the item changed its entity. An item that is of
+// its former entity again keeps it.
 func (w *application) removeLeftovers(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
 	for id, left := range leftovers.All() {
 		w.Ended(ctx, left.First, id.Binding, id.Key, w.removeLeftover(ctx, id, left))
 	}
 }
 
-// removeLeftover judges the item anew if another writer has changed it meanwhile.
+// removeLeftover removes one leftover. It judges the item anew if another writer has changed it meanwhile.
 func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
@@ -191,15 +192,16 @@ func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left
 func (w *application) deleteMadeItem(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
 	c := table.NewExpression()
 	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
-	own := stamp.Context(w.planner.Incarnation, id.Key, "")
+	context := stamp.Context(w.planner.Incarnation, id.Key, "")
 	for _, b := range left.Makers {
-		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(own))
+		condition += c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %v))", b.Stamp, b.Stamp, table.Text(context))
 	}
 	w.Counters.Made.Add(1)
 	return w.tables.DeleteItem(ctx, id.ID, "deleting an item of a former rule, "+id.Key.String(), id.Key, condition, c)
 }
 
-// leftoverRemoval takes attributes and stamp off an item, or puts back what was there before, if it is as it was seen.
+// leftoverRemoval is the write that takes attributes and stamp off an item, or puts back what was there before, if the item is as it was
+// seen.
 func (w *application) leftoverRemoval(id plan.ItemRule, left *plan.Leftover) *target.Write {
 	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)

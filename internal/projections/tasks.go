@@ -24,7 +24,7 @@ const fanOutMaxDefault = 1000
 // rangesMinDefault: the children behind so many are cut into ranges, each a quarter as large, which all workers take side by side.
 const rangesMinDefault = 10_000
 
-// heldPause is how long a worker waits that finds only held tasks, or leaves tasks to others while it waits for its budget.
+// heldPause is how long a worker waits if every task is held, or if its own work waits for the budget.
 const heldPause = time.Second
 
 // displayEveryMax bounds how long a roll-up waits that another process has put off, if its clock is right.
@@ -36,8 +36,8 @@ const listedAgain = 4
 // rollupsWait is how long a worker works off pieces before it looks again for roll-ups that are due.
 const rollupsWait = 2 * time.Second
 
-// workPiece works off the next piece of a task, or ends one for which no rule in force asks. In all, the tasks among which it was
-// found, it keeps up how many children each has looked at.
+// workPiece does the next piece of a task, or ends a task whose rule is not in force. It updates the task's number of children in all, the
+// tasks of the same listing.
 func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) error {
 	if t.Torn != nil {
 		return t.Torn
@@ -59,7 +59,8 @@ func (e *Engine) workPiece(ctx context.Context, t state.Task, all []state.Task) 
 	})
 }
 
-// isDue reports whether a worker may begin with a task: all of it is not yet done, or only the end is left, behind its ranges.
+// isDue reports whether a worker may begin a piece: the rule does not await seeding, and children are left in the task's own part, or all
+// its ranges have ended.
 func isDue(t state.Task, all []state.Task) bool {
 	if awaitsSeeding(t) {
 		return false

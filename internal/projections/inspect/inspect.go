@@ -61,14 +61,14 @@ type Rule struct {
 	Cleaned               bool // of a former rule: what it wrote is taken back
 	Epoch                 int  // of the rules, in which it was registered
 
-	// Of a rule that folds records; 0 of others.
+	// Of a hot rule; 0 of others.
 	Generation, Counted int // the newest generation, and the one that items show
 	Shards              int // that the newest generation knows
 }
 
 // Seeding is the place of the scan that is under way, or was when its process ended.
 type Seeding struct {
-	// "derive" derives what the items ask for, "tally" counts for rules that fold records, "show" then writes computed values; "clean" and
+	// "derive" derives what the items ask for, "tally" counts for hot rules, "show" then writes computed values; "clean" and
 	// "sweep" take back what former rules wrote
 	Phase string `json:"phase"`
 	Level int    `json:"level"` // of the rules that the scan is for; -1 for all

@@ -14,8 +14,8 @@ import (
 type Family interface {
 	// Facts are what an item says of a rule.
 	Facts(a *Auditor, b *plan.Binding, s *Subject, emit func(drift.Fact))
-	// EffectFacts are what an effect that an item asks for says of what several items make together; what says what the effect is for.
-	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, what string, f plan.Effect, emit func(drift.Fact))
+	// EffectFacts tells what an effect that an item asks for says about a group. purpose tells several effects of one rule apart.
+	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, purpose string, f plan.Effect, emit func(drift.Fact))
 	// RowFacts are what a row of the state table says of the rules of this kind.
 	RowFacts(a *Auditor, r Row, emit func(drift.Fact))
 	// Case judges facts about one thing of a sort that the kind's family has; nil for every other sort.

@@ -48,8 +48,8 @@ type Fill struct {
 	WasBad     bool       // an image before could not be read: what was parked is cleared
 	Gone       bool
 	Former     []change.Key // parents that images of the run refer to
-	Correction bool
-	Repark     bool // park the child anew even if it is parked
+	Correction bool         // a correction of a foreign write: it counts against the bound
+	Repark     bool         // park the child anew even if it is parked
 }
 
 // Classify implements plan.Family.
@@ -93,22 +93,22 @@ func classifyChild(p *plan.Planner, pl *plan.Changes, b *plan.Binding, v plan.Vi
 		return false
 	}
 	before, after := linkIn(b, v.OldMatch, v.Old), linkIn(b, v.NewMatch, v.New)
-	contested := false
+	correction := false
 	if v.Old != nil && v.New != nil && before.Bad == nil && after.Bad == nil && before == after {
 		var due bool
-		if due, contested = family.Overwritten(p, b, v, after); !due {
+		if due, correction = family.Overwritten(p, b, v, after); !due {
 			return false
 		}
 	}
 	if before.Bad != nil && after.Bad != nil { // the rule takes its attributes off; another program may put them back
 		due, overwritten := family.Overwritten(p, b, v, after)
-		contested = due && overwritten
+		correction = due && overwritten
 	}
 	f := Asked(pl).Fills.OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, Fill{First: v.Index, Before: before.Parent})
 	f.Position, f.Gone = v.Record.Position, v.New == nil
 	f.WasBad = f.WasBad || before.Bad != nil || f.Bad != nil
 	f.Link = after
-	f.Correction = f.Correction || contested
+	f.Correction = f.Correction || correction
 	for _, l := range []Link{before, after} {
 		if l.Refers && !slices.Contains(f.Former, l.Parent) {
 			f.Former = append(f.Former, l.Parent)

@@ -34,7 +34,7 @@ type Family interface {
 	Concerns(p *plan.Planner, b *plan.Binding, v plan.View) bool
 	// Overwritten reports whether a record of a child, which left its Reads as they were, shows that another program touched what the
 	// rule wrote; and whether the correction counts against the bound on corrections.
-	Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l Link) (due, contested bool)
+	Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l Link) (due, correction bool)
 
 	// Write brings a child that refers to a parent to what the parent gives, both as they were read. The write must be on condition that
 	// the child's Reads and stamp still are as in f.Child (see StillChild). After RaceLost both are read again.
@@ -75,7 +75,7 @@ type Filling struct {
 	Child      change.Item
 	Given      change.Image  // the parent; nil: it does not exist
 	At         stamp.Version // the parent's position, read before the parent: the write must be later than what a fan-out of it writes
-	Correction bool          // the correction counts against the bound
+	Correction bool          // a correction of a foreign write: it counts against the bound
 	Repark     bool          // what is parked of the child is parked anew
 }
 

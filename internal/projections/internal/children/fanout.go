@@ -47,8 +47,8 @@ func (w Run) fanOuts(ctx context.Context, ids []plan.ItemRule, asked *Changes) {
 		f := asked.FanOuts.Of(ids[i])
 		w.Ended(ctx, f.First, ids[i].Binding, ids[i].Key, w.fanOut(ctx, ids[i], f))
 	}
-	_, hurried := ctx.Deadline()
-	if len(ids) > 1 && !hurried && w.Tables.Budget.PerSecond() == 0 && !fillsAnew(ids[0].Family) {
+	_, hasDeadline := ctx.Deadline()
+	if len(ids) > 1 && !hasDeadline && w.Tables.Budget.PerSecond() == 0 && !fillsAnew(ids[0].Family) {
 		w.sideBySide(len(ids), parentsSideBySide, one)
 		return
 	}

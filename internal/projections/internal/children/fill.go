@@ -199,7 +199,7 @@ func (w Run) afterFill(ctx context.Context, ch *childFill) error {
 
 // fillChunk reads positions and children, then parents, then writes.
 func (w Run) fillChunk(ctx context.Context, open []*childFill) error {
-	counted := false // the corrections of contested children
+	counted := false // the corrections
 	return table.Contend(ctx, "filling children", func() (table.Round, error) {
 		var positions []table.Key
 		var keys []change.Key
@@ -239,7 +239,7 @@ func (w Run) fillChunk(ctx context.Context, open []*childFill) error {
 // fillChild has the family write a parent, as it was read, on one child. The parent is at least
 // as new as its position.
 func (w Run) fillChild(ctx context.Context, to target.Sender, ch *childFill, child change.Item, parent change.Image, at stamp.Version,
-	contested bool) error {
+	correction bool) error {
 	ch.moved = false
 	if name := NameOf(ch.Binding, ch.Parent); parent != nil {
 		w.Missing[ch.Binding].NoteTarget(name)
@@ -249,7 +249,7 @@ func (w Run) fillChild(ctx context.Context, to target.Sender, ch *childFill, chi
 	if at == "" {
 		at = stamp.VersionAt(ch.Epoch, change.Position{})
 	}
-	f := &Filling{ItemRule: ch.ItemRule, Parent: ch.Parent, Child: child, Given: parent, At: at, Correction: contested, Repark: ch.Repark}
+	f := &Filling{ItemRule: ch.ItemRule, Parent: ch.Parent, Child: child, Given: parent, At: at, Correction: correction, Repark: ch.Repark}
 	ended, err := familyOf(ch.Binding).Write(ctx, w.Run, to, f)
 	ch.moved = ended == target.RaceLost && err == nil
 	return err

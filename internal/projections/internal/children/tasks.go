@@ -141,7 +141,7 @@ func (w Run) writePages(ctx context.Context, span Span, do write, t state.Task, 
 	}
 }
 
-// unitsPerChild is about what one child takes: a transaction takes twice as much.
+// unitsPerChild is about how many write units one child takes: a transaction takes twice as many.
 func unitsPerChild(b *plan.Binding) int {
 	if keepsDeletionMarks(b) {
 		return 2
@@ -174,7 +174,7 @@ func (w Run) cut(ctx context.Context, t state.Task) (bool, error) {
 	if !w.isLarge(t) {
 		return false, nil
 	}
-	size, before, began := max(1, w.RangesMin/rangesPerMin), t.Ranges, w.Now()
+	size, before, began := max(1, w.RangesMin/rangeFraction), t.Ranges, w.Now()
 	for {
 		end, err := w.keyBehind(ctx, t, size)
 		if err != nil {
@@ -202,11 +202,11 @@ func (w Run) isLarge(t state.Task) bool {
 	return !t.Refill && t.Range == 0 && !t.Done && t.Children >= w.RangesMin && !keepsDeletionMarks(t.Parent.Binding)
 }
 
-// cutUnits is about what a transaction takes that changes two tasks.
+// cutUnits is about how many write units a transaction takes that changes two tasks.
 const cutUnits = 4
 
-// rangesPerMin is how many ranges the least fan-out that is cut would make: so many workers it is worth.
-const rangesPerMin = 4
+// rangeFraction: a range holds RangesMin/4 children. A rest of RangesMin gives work to four workers.
+const rangeFraction = 4
 
 // keyBehind returns the key of a later child of a task, so many behind its place; nil if fewer are left. It asks for
 // keys alone, and its answer may be old: wherever a range ends, the next one begins.

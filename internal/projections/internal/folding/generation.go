@@ -132,11 +132,11 @@ func (g *Generation) WrongDisplays(ctx context.Context, group string) ([]lanes.W
 	return g.Compare(ctx, g.ref(group))
 }
 
-// countExtentShardsMax is how many shards one row of a mark names: about 100 bytes each, of 400 KB (DynamoDB developer guide, "Service
-// quotas").
+// countExtentShardsMax is how many shards one row of a count extent names: about 100 bytes each, of 400 KB (DynamoDB developer guide,
+// "Service quotas").
 const countExtentShardsMax = 1000
 
-// countExtentKept is how long a mark is of use: the stream keeps records for 24 hours.
+// countExtentKept is how long a count extent is of use: the stream keeps records for 24 hours.
 const countExtentKept = 48 * time.Hour
 
 // CountExtents are how far earlier counts have read.
@@ -144,14 +144,14 @@ func (g *Generation) CountExtents(context.Context) ([]lanes.CountExtent, error) 
 	return g.Binding.CountExtentsOf(), nil
 }
 
-// NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Marks of records that the stream has
+// NoteCount keeps how far a count has read, and has every worker learn it with its next batch. Extents of records that the stream has
 // dropped go.
 func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 	var old []table.Key
-	err := g.Tables.EachRow(ctx, "reading the marks of "+g.Rule(), state.CountExtentsOf(g.Binding, g.Number), func(r table.Row) {
-		marks := map[string]*lanes.CountExtent{}
-		state.ReadCountExtent(marks, r)
-		for _, m := range marks {
+	err := g.Tables.EachRow(ctx, "reading how far counts of "+g.Rule()+" have read", state.CountExtentsOf(g.Binding, g.Number), func(r table.Row) {
+		extents := map[string]*lanes.CountExtent{}
+		state.ReadCountExtent(extents, r)
+		for _, m := range extents {
 			if m.Until.Before(g.Now().Add(-countExtentKept)) {
 				old = append(old, table.KeyOf(r))
 			}
@@ -161,7 +161,7 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 		return err
 	}
 	for _, key := range old {
-		if err := g.Tables.DeleteState(ctx, g.Binding.ID, "deleting an old mark", key, "", table.NewExpression()); err != nil {
+		if err := g.Tables.DeleteState(ctx, g.Binding.ID, "deleting an old count extent", key, "", table.NewExpression()); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 
 // Lost begins a new generation, because records of this one were lost. It always returns an error, with which the count ends.
 func (g *Generation) Lost(ctx context.Context, reason string) error {
-	g.Tables.Logger.WarnContext(ctx, "recounting a hot rule", "rule", g.Rule(), "reason", reason)
+	g.Tables.Logger.WarnContext(ctx, "recounting a rule", "rule", g.Rule(), "reason", reason)
 	return g.Registry.Recount(ctx, []*plan.Binding{g.Binding})
 }
 

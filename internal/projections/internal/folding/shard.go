@@ -1,4 +1,4 @@
-// Package folding keeps the lanes and generations of rules that fold records (docs/adr/0036-hot-counters-count-by-position.md): to
+// Package folding keeps the lanes and generations of hot rules (docs/adr/0036-hot-counters-count-by-position.md): to
 // which rows a worker adds the records of a shard, and what a count of the table reads and writes. It knows no kind.
 package folding
 
@@ -22,7 +22,7 @@ type Folding struct {
 	Registry *registry.Registry
 }
 
-// Rules are those in force that fold records.
+// Rules are the hot rules in force.
 func (f *Folding) Rules() (all []*plan.Binding) {
 	for _, b := range f.Planner.InForce {
 		if b.Rule.Folds() {
@@ -97,7 +97,7 @@ func (f *Folding) Recount(ctx context.Context, lost map[*plan.Binding]string) er
 	var rules []*plan.Binding
 	for _, b := range f.Rules() {
 		if reason, ok := lost[b]; ok {
-			f.Tables.Logger.WarnContext(ctx, "recounting a hot rule", "rule", b.Rule.Name, "reason", reason)
+			f.Tables.Logger.WarnContext(ctx, "recounting a rule", "rule", b.Rule.Name, "reason", reason)
 			rules = append(rules, b)
 		}
 	}

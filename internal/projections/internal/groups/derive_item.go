@@ -57,7 +57,7 @@ func (w *itemDerivation) round(ctx context.Context) (target.Outcome, error) {
 			return target.RaceLost, err
 		}
 	}
-	w.leaveOutContested(s)
+	w.leaveOutSpent(s)
 	leftOut := w.fresh && w.fit(it, s)
 	if err := w.noteTotals(ctx, it, s); err != nil {
 		return target.RaceLost, err
@@ -105,8 +105,8 @@ func (w *itemDerivation) countCorrections(ctx context.Context, s ItemTotals) err
 	return nil
 }
 
-// leaveOutContested leaves out the rules beyond their bound. An item that comes as a whole comes with their values.
-func (w *itemDerivation) leaveOutContested(s ItemTotals) {
+// leaveOutSpent leaves out the rules beyond their bound. An item that comes as a whole comes with their values.
+func (w *itemDerivation) leaveOutSpent(s ItemTotals) {
 	if w.it.known && !w.it.seenWhole() {
 		return
 	}

@@ -15,7 +15,7 @@ type ungrouped = plan.OrderedMap[plan.ItemRule, ungroupedDisplay]
 type ungroupedDisplay struct {
 	First      int
 	Last       change.Image
-	Correction bool // another program put the attribute there: counted against the bound
+	Correction bool // a correction of a foreign write: it counts against the bound
 }
 
 // Classify implements plan.Family: it asks for a roll-up where another program wrote the display attribute.
@@ -63,9 +63,9 @@ func strip(pl *plan.Changes, b *plan.Binding, v plan.View) bool {
 	if !displays(b, v.New) {
 		return false
 	}
-	ba := plan.PartOf[ungrouped](pl).OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, ungroupedDisplay{First: v.Index})
-	ba.Last = v.New
-	ba.Correction = ba.Correction || v.Old != nil && !displays(b, v.Old)
+	u := plan.PartOf[ungrouped](pl).OrPut(plan.ItemRule{Binding: b, Key: v.Record.Key}, ungroupedDisplay{First: v.Index})
+	u.Last = v.New
+	u.Correction = u.Correction || v.Old != nil && !displays(b, v.Old)
 	return true
 }
 

@@ -100,10 +100,10 @@ func WriteRejected(reason string) *rules.ItemError {
 // healWindow is the time in which HealsMax corrections are allowed.
 const healWindow = 10 * time.Minute
 
-// MayHeal counts one contested correction, and reports whether it stays within the bound. Beyond it another program fights for the
+// MayHeal counts one correction of a foreign write, and reports whether it stays within the bound. Beyond it another program fights for the
 // attribute: the (item, rule) is parked.
-func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, contested bool) (bool, error) {
-	if !contested {
+func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, correction bool) (bool, error) {
+	if !correction {
 		return true, nil
 	}
 	now := h.Now()

@@ -16,8 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// FamiliesWith returns, of some kinds, the families of kinds that have a role. The kinds of one family are of one type: the first
-// of them acts for the family.
+// FamiliesWith returns one kind of each family that has the role. The kinds of one family are of one type.
 func FamiliesWith[Role any](kinds []rules.Kind) []Role {
 	var roles []Role
 	var seen []reflect.Type
@@ -84,18 +83,18 @@ type Postponer interface {
 	WorkPiece(ctx context.Context, h *Host, t state.Task, tell func(state.Task)) error
 }
 
-// Keeper is a kind of rule that keeps rows of its own in the state table.
+// Keeper is a kind whose rules keep rows in the state table.
 type Keeper interface {
 	// Rows are the words with which the partition keys of these rows begin. The rule's id follows.
 	Rows() []string
 }
 
-// Sweeper is a Keeper whose rows may outlive what they tell of.
+// Sweeper is a Keeper with rows that can become stale.
 type Sweeper interface {
 	Keeper
-	// Swept is the word of the rows that may.
+	// Swept is the word with which those rows' partition keys begin.
 	Swept() string
-	// Sweep deletes those of the rows, all of rules in force, that do.
+	// Sweep deletes the stale ones among rows of rules in force.
 	Sweep(ctx context.Context, h *Host, rows []table.Row) error
 }
 

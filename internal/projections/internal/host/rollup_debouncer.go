@@ -48,9 +48,9 @@ func (d *rollupDebouncer) set(g plan.GroupRef, r rolledUp) {
 	d.rolledUp[g] = r
 }
 
-// take lets one of several batches roll a group up. To every other one it reports true, and when the group may be rolled up again. What
-// was put off is left, once more as long, to the worker that does it when it is due. If the one batch fails, its records come again, and
-// are put off.
+// take decides whether a batch may roll a group up now. If this process rolled it up less than every ago, take returns true, and the time
+// from which the next roll-up is due. If a roll-up was put off since, the wait is twice as long: the worker that does put-off roll-ups
+// comes first. If the batch that may roll up fails, its records come again and are put off.
 func (d *rollupDebouncer) take(g plan.GroupRef, now time.Time, every time.Duration) (due time.Time, lately bool) {
 	if every <= 0 {
 		return now, false

@@ -8,7 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// Shard is a shard of the stream that a worker has opened: the lanes to which rules that fold records add those of the shard.
+// Shard is a shard of the stream that a worker has opened: the lanes to which hot rules add the records of the shard.
 type Shard struct {
 	ID    string
 	Lanes map[*plan.Binding][]Lane

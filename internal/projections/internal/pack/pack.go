@@ -64,13 +64,14 @@ func spread(moves []*plan.Move, difference func(*plan.Move) ([]plan.Sum, []plan.
 	return packs
 }
 
-// cuts reports whether moves near to the first of these go on in another pack, although one holds them: both write one accumulator.
+// cuts reports whether the run of moves that begins with all[0] and shares its first aggregate would be split between this pack and the
+// next, although an empty pack holds it.
 func (pk *Pack) cuts(all []parts) bool {
-	near := slices.IndexFunc(all, func(p parts) bool { return p.firstGroup != all[0].firstGroup })
-	if near < 0 {
-		near = len(all)
+	run := slices.IndexFunc(all, func(p parts) bool { return p.firstGroup != all[0].firstGroup })
+	if run < 0 {
+		run = len(all)
 	}
-	return near < plan.TransactActionsMax && len(pk.Moves)+len(pk.Sums)+len(pk.exclusive)+near+1 > plan.TransactActionsMax
+	return run < plan.TransactActionsMax && len(pk.Moves)+len(pk.Sums)+len(pk.exclusive)+run+1 > plan.TransactActionsMax
 }
 
 // Waves divides packs into those that may be sent together: no two write one item. Others keep their order, sums aside.

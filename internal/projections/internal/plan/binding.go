@@ -20,7 +20,7 @@ type Binding struct {
 	Suffixes int         // most write suffixes that the rule ever had: what a roll-up reads
 	Live     atomic.Bool // seeded: aggregates may be shown (promise 10)
 
-	// Of a rule that folds records: the newest generation of its rows, and the one that targets display; 0: none.
+	// Of a hot rule: the newest generation of its rows, and the one that targets display; 0: none.
 	Generation, Counted atomic.Int64
 	Incarnation         string                              // of the state table that holds these rows: their keys name it
 	Located             atomic.Bool                         // the locators of its targets are made, if it needs any
@@ -30,14 +30,14 @@ type Binding struct {
 	Family Family // of the rule's kind
 
 	Former  bool        // not in force any more: changed, or removed from the file
-	Retired atomic.Bool // a former rule, of which all that is in force in its place is shown
-	Cleaned atomic.Bool // a retired rule, of which nothing is left but what a worker wrote that slept
+	Retired atomic.Bool // former rule whose replacements are all shown: what it wrote is taken back
+	Cleaned atomic.Bool // retired rule whose writes a whole pass took back: only a stalled worker can have written since
 }
 
-// CountExtentsOf are the Marks.
+// CountExtentsOf are the CountExtents.
 func (b *Binding) CountExtentsOf() []lanes.CountExtent {
-	if marks := b.CountExtents.Load(); marks != nil {
-		return *marks
+	if extents := b.CountExtents.Load(); extents != nil {
+		return *extents
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type Changes struct {
 type Rollup struct {
 	First       int
 	Present     bool                        // the target may hold a value, so that even a sum over nothing must be written
-	Corrections map[change.Key]bool         // targets on which it replaces what the engine had written: counted against the bound
+	Corrections map[change.Key]bool         // targets on which it is a correction of a foreign write: it counts against the bound
 	Expired     bool                        // a record says that DynamoDB's time to live deleted the target
 	Showed      int64                       // if Expired or Deleted: the count of operations in the target's stamp; 0: no stamp of the rule
 	Deleted     bool                        // a record says that it was deleted in another way

@@ -27,9 +27,9 @@ type Feeder interface {
 	Family
 	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one. An error says
 	// that the rule cannot read the item, which then causes nothing under it.
-	Effects(b *Binding, m *rules.Match, img change.Image, tell func(what string, f Effect)) error
-	// CanHave reports whether an item can have this effect, but for that of being parked, for this under a rule.
-	CanHave(p *Planner, b *Binding, what string, f Effect) bool
+	Effects(b *Binding, m *rules.Match, img change.Image, tell func(purpose string, f Effect)) error
+	// CanHave reports whether an item can have this effect for this purpose under a rule. A parked effect is not asked about.
+	CanHave(p *Planner, b *Binding, purpose string, f Effect) bool
 	// Words tell people of an effect.
 	Words(b *Binding, f Effect) Words
 }
@@ -91,7 +91,7 @@ type Item struct {
 	Late  Late
 }
 
-// Sides are one record, with the entities of which its two images are items.
+// Sides is one record with the entity of each image.
 type Sides struct {
 	Record   *change.Record
 	Index    int // of the record in its batch

@@ -14,11 +14,11 @@ type Leftover struct {
 	Last   change.Image            // the item, as it was seen
 	Names  []string                // the attributes to take off beside the stamp
 	Back   map[string]change.Value // what those of them held before a late write, which they get back
-	Shared []*Binding              // rules whose values stand that write some of the rule's attributes, too: they have not done so since
+	Shared []*Binding              // other rules that write some of these attributes: the removal requires that their stamps are unchanged
 	Whole  bool                    // the engine made the item for the rule, and it goes
-	Makers []*Binding              // one of these rules has made it its own
+	Makers []*Binding              // rules that make items under this key: if one of them has stamped the item, it is not deleted
 
-	before, late change.Image // the item before and after a late write, where a record tells; else nil
+	before, late change.Image // the item before and after a late write, where a record tells; otherwise nil
 }
 
 // leftovers asks for taking off what rules in force wrote on an item of another entity. A stamp tells of it: the item changed its
@@ -200,14 +200,14 @@ func (bs *Bindings) writersAt(key change.Key, now *rules.Entity) []*Binding {
 	return all
 }
 
-// writersOn are those of them that write the same attributes as another rule.
+// writersOn are the writersAt that write some of the same attributes.
 func (bs *Bindings) writersOn(id ItemRule, now *rules.Entity) []*Binding {
 	return slices.DeleteFunc(bs.writersAt(id.Key, now), func(b *Binding) bool {
 		return b == id.Binding || !slices.ContainsFunc(b.Rule.Writes, func(name string) bool { return slices.Contains(id.Rule.Writes, name) })
 	})
 }
 
-// makersAt are those of them that can make an item with a key.
+// makersAt are the writersAt that make items.
 func (bs *Bindings) makersAt(key change.Key) []*Binding {
 	return slices.DeleteFunc(bs.writersAt(key, nil), func(b *Binding) bool { return !b.Rule.MakesItems() })
 }

@@ -28,7 +28,7 @@ type Move struct {
 	Due       []GroupRef // to be marked due in the entry: no image tells of them
 
 	Restore map[EffectKey]change.Key // items to write again even if the effect stays
-	Alone   bool                     // shares no transaction, having failed in company
+	Alone   bool                     // goes in a transaction of its own, because a shared one failed
 
 	Seen          map[change.Key]change.Image // items that were not as expected, as they are; nil: no item
 	Step          map[EffectKey]bool          // what the next transaction moves; nil: all
@@ -36,8 +36,8 @@ type Move struct {
 	Shift         int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
 	Consolidated  bool                        // the accumulators were brought together for the move
 	Seeding       bool                        // rederived by seeding
-	Repark        bool                        // write parked records anew even if they stay
-	ReparkRefused bool                        // park anew what DynamoDB refuses again, too
+	Repark        bool                        // rewrite parked records even if they stay
+	ReparkRefused bool                        // also rewrite the parked record of an effect that DynamoDB refuses again
 	Late          Late                        // of a rederived move: what records tell that are not applied
 	Raised        bool                        // the entry goes to the position of such a record, even if the effects stay
 }
@@ -166,7 +166,7 @@ func (mv *Move) Idle() bool {
 	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
-// HoldsStaleEffects reports whether the entry holds effects that the item asks for no more, refused ones aside.
+// HoldsStaleEffects reports whether the entry holds effects that the item does not ask for any more, refused ones aside.
 func (mv *Move) HoldsStaleEffects() bool {
 	for k, held := range mv.Old.without(mv.New) {
 		if _, wanted := mv.New[k]; !wanted || held.Kind != Parked {

@@ -18,7 +18,7 @@ type Planner struct {
 	Incarnation string
 	Epoch       int
 	CanExist    func(change.Key) bool // whether the table can hold an item under a key; nil: any
-	OnlyFolding bool                  // records are planned for rules that fold them only
+	OnlyFolding bool                  // this engine applies records to hot rules only; another program applies them to the others
 }
 
 // Plan works out what records ask for.

@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// A rule that folds records has generations (docs/adr/0036-hot-counters-count-by-position.md). Each is named by the rules epoch in which it
+// A hot rule has generations (docs/adr/0036-hot-counters-count-by-position.md). Each is named by the rules epoch in which it
 // began: a worker of an older epoch does not fold for it, and cannot report records done any more.
 
 // Recount begins a new generation of rules, and always returns an error: ErrEpochMoved if the generation has begun, or newer rules
@@ -92,7 +92,7 @@ func (reg *Registry) Announce(ctx context.Context) error {
 	return err
 }
 
-// readCountExtents reads how far the counts of a rule's newest generation have read, if the rule folds records.
+// readCountExtents reads how far the counts of a rule's newest generation have read, if the rule is hot.
 func (reg *Registry) readCountExtents(ctx context.Context, b *plan.Binding) error {
 	if !b.Rule.Folds() {
 		return nil
@@ -102,10 +102,10 @@ func (reg *Registry) readCountExtents(ctx context.Context, b *plan.Binding) erro
 	if err != nil {
 		return err
 	}
-	marks := make([]lanes.CountExtent, 0, len(found))
+	extents := make([]lanes.CountExtent, 0, len(found))
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		marks = append(marks, *found[id])
+		extents = append(extents, *found[id])
 	}
-	b.CountExtents.Store(&marks)
+	b.CountExtents.Store(&extents)
 	return nil
 }

@@ -167,7 +167,7 @@ func (reg *Registry) RuleWrite(id, attribute string, v ddb.AttributeValue) ddb.T
 	return reg.tables.UpdatePart(state.RuleKey(id), set, "attribute_exists(pk)", c)
 }
 
-// LiveWrite brings a rule to life; one that folds records displays its newest generation from then on.
+// LiveWrite brings a rule to life; a hot rule displays its newest generation from then on.
 func (reg *Registry) LiveWrite(b *plan.Binding) ddb.TransactWriteItem {
 	c := table.NewExpression()
 	set, condition := c.Format("SET %n = %v", "state", table.Text(state.Live)), "attribute_exists(pk)"

@@ -321,14 +321,14 @@ func (reg *Registry) checkDone(ctx context.Context) error {
 	return reg.check(brief)
 }
 
-// ErrEpochMoved is returned when another process has registered newer rules, or has begun to recount hot rules. The records are not done;
+// ErrEpochMoved is returned when another process has registered newer rules, or has begun to recount rules. The records are not done;
 // the process must stop and be started again with the new rule file.
 var ErrEpochMoved error = epochMovedError{}
 
 type epochMovedError struct{}
 
 func (epochMovedError) Error() string {
-	return "another process has registered newer rules for this table, or has begun to recount hot rules: restart with the current rule file"
+	return "another process has registered newer rules for this table, or has begun to recount rules: restart with the current rule file"
 }
 
 // StopReading tells a stream reader that trying again is of no use.

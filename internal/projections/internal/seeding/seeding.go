@@ -97,7 +97,7 @@ func (s *Seeding) planNextPass(cursor *state.Cursor) int {
 	return left
 }
 
-// IsUncounted reports whether a rule folds records, and its newest generation is not counted yet.
+// IsUncounted reports whether a rule is hot, and its newest generation is not counted yet.
 func IsUncounted(b *plan.Binding) bool {
 	return b.Rule.Folds() && b.Counted.Load() != b.Generation.Load()
 }
@@ -107,7 +107,7 @@ func (s *Seeding) waits(level int, phase state.Phase) bool {
 	return slices.ContainsFunc(s.Planner.InForce, func(b *plan.Binding) bool { return b.Rule.Level == level && WaitsFor(b, phase) })
 }
 
-// WaitsFor reports whether a rule waits for the pass of a phase, derive or count. Of a rule that folds records, the pass derives the
+// WaitsFor reports whether a rule waits for the pass of a phase, derive or count. For a hot rule, the pass derives the
 // locators of its targets only.
 func WaitsFor(b *plan.Binding, phase state.Phase) bool {
 	switch {
@@ -241,7 +241,7 @@ func (s *Seeding) turns(ctx context.Context, doing string, from, through, to sta
 	return s.turn(ctx, doing, from, to, rows)
 }
 
-// goLive turns the cursor to showing and marks a level's rules live, at once. A worker reads the registry behind its records: either it
+// goLive turns the cursor to showing and marks a level's rules live, at once. A worker reads the registry after its records: either it
 // finds the rules live and rolls up, or the scan that follows sees what it applied.
 func (s *Seeding) goLive(ctx context.Context, cursor state.Cursor) error {
 	show, alive := state.Cursor{Level: cursor.Level, Phase: state.PhaseShow}, false

@@ -81,7 +81,7 @@ func AppendedNumber(n int) string {
 	return string(appendDigits(make([]byte, 0, markDigits), uint64(n), markDigits)) //nolint:gosec // it is not negative
 }
 
-// ReadAppendedNumber reads what Mark wrote.
+// ReadAppendedNumber reads what AppendedNumber wrote.
 func ReadAppendedNumber(text string) (int, bool) {
 	n, ok := readDigits(text)
 	return int(n), ok && len(text) == markDigits //nolint:gosec // of two digits

@@ -43,7 +43,7 @@ type Phase string
 // The phases.
 const (
 	PhaseDerive Phase = "derive" // rederives every item
-	PhaseCount  Phase = "tally"  // finds what the groups of rules that fold records began with; only a process that reads the stream can
+	PhaseCount  Phase = "tally"  // finds what the groups of hot rules began with; only a process that reads the stream can
 	PhaseShow   Phase = "show"   // rolls up every target
 	PhaseRetire Phase = "retire" // no scan: former rules retire
 	PhaseClean  Phase = "clean"  // takes off what rules wrote that are no more

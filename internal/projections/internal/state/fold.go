@@ -14,7 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
-// The rows of a rule that folds records (docs/adr/0036-hot-counters-count-by-position.md). Their partition keys name the rule, the
+// The rows of a hot rule (docs/adr/0036-hot-counters-count-by-position.md). Their partition keys name the rule, the
 // generation and the incarnation of the state table: no process reads the rows that a sleeper writes for a former state table.
 
 // The words with which these rows' partition keys begin.
@@ -174,13 +174,13 @@ func CountExtentsOf(b *plan.Binding, generation int64) string {
 	return generationOf(CountExtentRows, b, generation)
 }
 
-// ReadCountExtent adds what a row says to the marks of a generation, by the name of the count.
-func ReadCountExtent(marks map[string]*lanes.CountExtent, r table.Row) {
+// ReadCountExtent adds what a row says to the count extents of a generation, by the name of the count.
+func ReadCountExtent(extents map[string]*lanes.CountExtent, r table.Row) {
 	id, _, _ := strings.Cut(table.TextOf(r[table.SK]), "/")
-	m := marks[id]
+	m := extents[id]
 	if m == nil {
 		m = &lanes.CountExtent{ID: id, Read: map[string]string{}}
-		marks[id] = m
+		extents[id] = m
 	}
 	if until := time.UnixMilli(table.NumberOf(r["until"])); until.After(m.Until) {
 		m.Until = until

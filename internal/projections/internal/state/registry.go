@@ -114,7 +114,7 @@ type Rule struct {
 	WriteShardsMax    int
 	Cleaned           bool // of a former rule: what it wrote is taken back
 
-	// Of a rule that folds records: its newest generation, named by the rules epoch in which that began; the newest one of which a count
+	// Of a hot rule: its newest generation, named by the rules epoch in which that began; the newest one of which a count
 	// has looked at all shards; and the one that is displayed. 0: none. Stream is the one whose shards that count has looked at: its ARN.
 	Generation, Begun, Counted int
 	Stream                     string
@@ -124,7 +124,7 @@ type Rule struct {
 // InForce reports whether a registered rule is in force.
 func (r Rule) InForce() bool { return r.State == Seeding || r.State == Live }
 
-// The attributes of a rule that folds records.
+// The attributes of a hot rule.
 const (
 	GenerationAttribute = "generation"
 	BegunAttribute      = "begun"

@@ -25,7 +25,7 @@ type Item struct {
 	Image      change.Image // nil: it is gone, or of another entity
 	Wanted     Wanted       // of that image
 	WasBad     bool         // an image before could not be read: what was parked is cleared
-	Correction bool         // another program wrote over what the rule had written
+	Correction bool         // a correction of a foreign write: it counts against the bound
 	Repark     bool         // park the item anew even if it is parked
 }
 
@@ -37,7 +37,7 @@ type Wanted struct {
 }
 
 // wantedOf is what an item of the rule's entity must hold. The stamp is the same as long as the
-// rule is in force and the values are: so a write that changes nothing is seen to.
+// rule is in force and the values are: so a write that would change nothing is recognised.
 func wantedOf(p *plan.Planner, b *plan.Binding, key change.Key, m *rules.Match, img change.Image) Wanted {
 	values, err := Of(b.Rule).Values(m, img)
 	w := Wanted{Values: values}

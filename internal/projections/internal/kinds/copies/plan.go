@@ -34,7 +34,7 @@ func (kind) Concerns(_ *plan.Planner, b *plan.Binding, v plan.View) bool {
 }
 
 // Overwritten implements children.Family.
-func (kind) Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l children.Link) (due, contested bool) {
+func (kind) Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l children.Link) (due, correction bool) {
 	context := stamp.Context(p.Incarnation, v.Record.Key, l.Parent.String())
 	switch {
 	case plan.Untouched(b, v.Old, v.New) || l.Refers && !plan.Foreign(b, context, v.Old, v.New):

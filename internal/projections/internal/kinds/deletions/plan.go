@@ -36,7 +36,7 @@ func (kind) Concerns(_ *plan.Planner, _ *plan.Binding, v plan.View) bool {
 }
 
 // Overwritten implements children.Family: the rule writes nothing.
-func (kind) Overwritten(*plan.Planner, *plan.Binding, plan.View, children.Link) (due, contested bool) {
+func (kind) Overwritten(*plan.Planner, *plan.Binding, plan.View, children.Link) (due, correction bool) {
 	return false, false
 }
 
@@ -71,10 +71,10 @@ func (k kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.
 	late.Shown[b.ID] = key
 }
 
-// RederiveParent implements children.Marking. Late records tell that an item was deleted as a parent. Or such a record cannot be read: then
-// it was one if it is gone, and no item but a parent can have its key. If the parent came back, a worker that sleeps with its deletion must
-// not mark it. A value that a living parent is found by is asked for, as it may be contested, and then no locator tells it but the list of
-// those.
+// RederiveParent implements children.Marking. It plans the deletion mark if late records show that the item was deleted as a parent and it
+// is no parent now. It does so, too, if a late record cannot be read, the item is gone, and only a parent can have its key. If the item is
+// a parent again, it raises the parent's row: a stalled worker can then not put the former mark. For a living parent that is found by a
+// unique value it asks for that value, because its roll-up updates the list of contested values.
 func (kind) RederiveParent(pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	gone, asked := it.Late.Gone[b.ID], children.Asked(pl)
 	if b.Rule.ByUnique && it.Scope == plan.Everything && it.Match.Entity == b.Rule.Source {

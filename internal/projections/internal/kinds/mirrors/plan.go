@@ -21,7 +21,7 @@ type Heal struct {
 	Expired    bool         // a record says that DynamoDB's time to live deleted it
 	Freed      bool         // a record says that an item of another entity, for which the rule may be parked, has gone
 	Repark     bool         // park the rule on it anew even if it is parked
-	Correction bool         // it replaces what the engine had written: counted against the bound
+	Correction bool         // a correction of a foreign write: it counts against the bound
 }
 
 // Effects implements plan.Feeder: a source, or each element of its list, asks for an item. Of elements that a key reads

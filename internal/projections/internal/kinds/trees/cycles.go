@@ -167,13 +167,13 @@ func isListed(cycle []member) bool {
 
 // examine parks the cycle that an item is in, and clears the one that it was in, of which the row under a key tells: its own, or that of
 // the parent that it had. anew parks a cycle again that is parked.
-func (w run) examine(ctx context.Context, id plan.ItemRule, told table.Key, anew bool) error {
+func (w run) examine(ctx context.Context, id plan.ItemRule, cycleRow table.Key, anew bool) error {
 	return table.Contend(ctx, "looking for a cycle of "+id.Key.String(), func() (table.Round, error) {
-		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{told})
+		items, rows, err := w.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{cycleRow})
 		if err != nil {
 			return table.Lost, err
 		}
-		row := rows[told]
+		row := rows[cycleRow]
 		cycle, err := w.cycleOf(ctx, id, items[id.Key], row)
 		if err != nil {
 			return table.Lost, err

@@ -41,7 +41,7 @@ func (kind) Concerns(p *plan.Planner, b *plan.Binding, v plan.View) bool {
 }
 
 // Overwritten implements children.Family.
-func (kind) Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l children.Link) (due, contested bool) {
+func (kind) Overwritten(p *plan.Planner, b *plan.Binding, v plan.View, l children.Link) (due, correction bool) {
 	if plan.Changed(Of(b.Rule).reads(), v.Old, v.New) {
 		return true, false
 	}

@@ -96,7 +96,7 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 
 // Unlinked implements children.Family.
 func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *children.Fill) error {
-	w, contested := run{Run: r}, fill.Correction
+	w, correction := run{Run: r}, fill.Correction
 	return table.Contend(ctx, "writing "+id.Key.String(), func() (table.Round, error) {
 		items, err := w.Tables.ReadItems(ctx, "reading "+id.Key.String(), []change.Key{id.Key})
 		item := items[id.Key]
@@ -105,8 +105,8 @@ func (kind) Unlinked(ctx context.Context, r *host.Run, id plan.ItemRule, fill *c
 			return table.Finished, err
 		}
 		m := w.Planner.MatchOf(id.Key, item)
-		f := &children.Filling{ItemRule: id, Child: item, At: stamp.VersionAt(id.Epoch, change.Position{}), Correction: contested}
-		contested = false
+		f := &children.Filling{ItemRule: id, Child: item, At: stamp.VersionAt(id.Epoch, change.Position{}), Correction: correction}
+		correction = false
 		ended, err := w.writeOutcome(ctx, w.Targets, f, outcomeWithoutParent(id.Binding, l, &m, item))
 		return table.FinishedIf(ended != target.RaceLost), err
 	})
