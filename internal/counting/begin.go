@@ -83,8 +83,7 @@ func (c *count) starts(ctx context.Context, rows []leases.Lease, begun bool) (st
 	return starts, nil
 }
 
-// takeLeases reads the leases. A seeding count takes them from their owners: an owner that does not know the generation cannot save a
-// checkpoint any more.
+// takeLeases reads the leases. A Seed evicts their owners: an owner that does not know the generation can then not save a checkpoint.
 func (c *count) takeLeases(ctx context.Context) ([]leases.Lease, error) {
 	return awscall.Persist(ctx, retryTime, func() ([]leases.Lease, error) {
 		if c.Purpose == Seed {
@@ -138,7 +137,7 @@ func (c *count) openShards(ctx context.Context, starts []lanes.Start) ([]lanes.S
 	return opened, err
 }
 
-// findLost finds shards of which the stream has dropped records that the generation must have.
+// findLost finds shards whose records the stream has dropped although the generation needs them.
 func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
 	for _, row := range opened {
 		s := c.reader.shards[row.Shard]

@@ -33,14 +33,38 @@ func (c *count) compareGroups(ctx context.Context) error {
 	if err := c.evidence.seal(); err != nil {
 		return err
 	}
+	found, err := c.compareAll(ctx)
+	c.keepMended(found.suspects)
+	if err != nil {
+		return err
+	}
+	if err := c.displayAll(ctx, found.shown); err != nil {
+		return err
+	}
+	if c.Purpose != Verify {
+		c.reportDisplays(found.displays)
+		return nil
+	}
+	if err := c.lookAgain(ctx, found.suspects); err != nil {
+		return err
+	}
+	return c.lookAtDisplays(ctx, found.displays)
+}
+
+// compared is what the comparison of all groups has found.
+type compared struct {
+	suspects []suspect
+	displays []display
+	shown    []string // groups that a Repair displays
+}
+
+// compareAll compares all groups, several at once. If it fails, it returns what it has found until then.
+func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 	var mu sync.Mutex
-	var suspects []suspect
-	var shown []string
-	var displays []display
 	done := newCounter(func(n int64) { c.Progress(Progress{Items: c.result.Items, Groups: n}) })
 	work, working := errgroup.WithContext(ctx)
 	work.SetLimit(groupsAtOnce)
-	err := c.evidence.each(func(g *group) error {
+	err = c.evidence.each(func(g *group) error {
 		work.Go(func() error {
 			found, rows, err := c.compareAndMend(working, g)
 			if err != nil {
@@ -56,18 +80,18 @@ func (c *count) compareGroups(ctx context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if c.Purpose == Repair {
-				shown = append(shown, g.name)
+				all.shown = append(all.shown, g.name)
 			}
 			for _, d := range wrong {
 				if d.Parked {
 					c.result.Parked++
 				} else if d.PutOff.IsZero() || c.Purpose == Verify { // a Repair displays all groups
-					displays = append(displays, display{g.name, d})
+					all.displays = append(all.displays, display{g.name, d})
 				}
 			}
 			switch {
 			case found != nil:
-				suspects = append(suspects, *found)
+				all.suspects = append(all.suspects, *found)
 			case rows.Total.Overflow: // its targets are parked
 				c.result.Parked++
 			}
@@ -75,35 +99,39 @@ func (c *count) compareGroups(ctx context.Context) error {
 		})
 		return working.Err()
 	})
-	failed := work.Wait()
-	if c.Purpose != Verify { // what was mended is found, also if the count begins anew
-		for _, s := range suspects {
-			c.addFinding(Finding{Group: s.name, Want: s.want, Have: s.have})
-		}
-	}
-	if failed != nil {
-		return failed
+	if failed := work.Wait(); failed != nil {
+		return all, failed
 	}
 	c.result.Groups = done.n
-	if err != nil {
-		return err
+	return all, err
+}
+
+// keepMended keeps what a Seed or a Repair has mended as findings, also if the count begins anew.
+func (c *count) keepMended(suspects []suspect) {
+	if c.Purpose == Verify {
+		return
 	}
+	for _, s := range suspects {
+		c.addFinding(Finding{Group: s.name, Want: s.want, Have: s.have})
+	}
+}
+
+// displayAll displays groups, also those that were right: an earlier repair may have mended one, and shown nothing.
+func (c *count) displayAll(ctx context.Context, shown []string) error {
 	slices.Sort(shown)
-	for some := range slices.Chunk(shown, displayedAtOnce) { // also what was right: an earlier repair may have mended it, and shown nothing
+	for some := range slices.Chunk(shown, displayedAtOnce) {
 		if err := c.Generation.RollUp(ctx, some); err != nil {
 			return fmt.Errorf("displaying: %w", err)
 		}
 	}
-	if c.Purpose == Verify {
-		if err := c.lookAgain(ctx, suspects); err != nil {
-			return err
-		}
-		return c.lookAtDisplays(ctx, displays)
-	}
+	return nil
+}
+
+// reportDisplays keeps targets that showed something else as findings.
+func (c *count) reportDisplays(displays []display) {
 	for _, d := range displays {
 		c.addFinding(Finding{Group: d.group, Display: &d.WrongDisplay})
 	}
-	return nil
 }
 
 // addFinding keeps a finding, in the order of the groups.
@@ -114,8 +142,7 @@ func (c *count) addFinding(f Finding) {
 
 func byGroup(a, b Finding) int { return strings.Compare(a.Group, b.Group) }
 
-// mayShowElse reports whether a target showed in the scan something else than the rows hold, or one of several, of which one is to show
-// the group.
+// mayShowElse reports whether, in the scan, a target differed from the rows, or several targets showed the group.
 func (c *count) mayShowElse(g *group, rows lanes.Group) bool {
 	return len(g.shown) > 1 || len(g.shown) == 1 && g.shown[0] != c.Generation.DisplayOf(rows.Total)
 }

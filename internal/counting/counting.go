@@ -182,7 +182,7 @@ type count struct {
 	result   Result
 }
 
-// attempt is one attempt. An errAgain says that another one may succeed.
+// attempt counts once. An errAgain says that another one may succeed.
 func attempt(ctx context.Context, cfg Config) (Result, error) {
 	c := &count{Config: cfg}
 	var err error

@@ -56,7 +56,7 @@ func (d *delivery) openNames() (names []string) {
 		if e.done {
 			continue
 		}
-		name := e.event
+		name := e.eventID
 		switch {
 		case d.shape == shapeStream:
 			position, err := change.NewPosition("any", string(e.sequence))
@@ -68,7 +68,7 @@ func (d *delivery) openNames() (names []string) {
 			}
 			continue
 		case e.kind == kindMessage:
-			name = e.message
+			name = e.messageID
 		}
 		if len(name) == 0 {
 			return []string{wholeBatch}

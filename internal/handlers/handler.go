@@ -58,7 +58,7 @@ type Config struct {
 	// from 300 ms (but at most half) to a second.
 	Margin time.Duration
 	// PieceFirst is how many records of a batch the Processor is given first; later it is given up to 1,000, if there is time. More at once
-	// cost fewer writes, fewer lose less when time runs out. The Rederiver is given so many at once.
+	// cost fewer writes, fewer lose less when time runs out. The Rederiver is given PieceFirst records at once.
 	PieceFirst int
 }
 
@@ -175,7 +175,7 @@ const (
 func (d *delivery) inPieces(ctx context.Context, doing string, elements []int, most int,
 	call func(context.Context, []change.Record) (done int, err error),
 ) error {
-	for size := d.PieceFirst; len(elements) > 0; {
+	for size := max(1, d.PieceFirst); len(elements) > 0; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -58,7 +58,7 @@ type batchReader struct {
 	kind    kind   // of the elements
 	foreign []byte // the first event source that is neither DynamoDB nor SQS
 	view    []byte // the first view type that does not carry both images
-	strange []byte // the first stream that is another table's
+	otherTable []byte // the first stream that is another table's
 }
 
 // readBatch finds the records in a payload.
@@ -78,7 +78,7 @@ func (r *batchReader) payload(src []byte) error {
 	switch s.Next() {
 	case '[':
 		r.shape = shapePipe
-		if err := ended(s, r.elementList(s)); err != nil {
+		if err := checkRead(s, r.elementList(s)); err != nil {
 			return err
 		}
 		return r.check("a list")
@@ -101,7 +101,7 @@ type envelope struct {
 func (r *batchReader) event(s *dynamojson.Scanner, late bool) error {
 	var env envelope
 	read := s.Object(func(name dynamojson.Text) bool { return r.eventField(s, name, &env) })
-	if err := ended(s, read); err != nil {
+	if err := checkRead(s, read); err != nil {
 		return err
 	}
 	switch {
@@ -222,10 +222,10 @@ func (r *batchReader) checkOrigin(e *element, d *draft) {
 		if view && r.view == nil {
 			r.view = d.view
 		}
-		if d.strange && r.strange == nil {
-			r.strange = r.arn
+		if d.otherTable && r.otherTable == nil {
+			r.otherTable = r.arn
 		}
-	case d.strange:
+	case d.otherTable:
 		e.fault, e.hasKey = &dynamojson.Fault{Code: codeTable, Reason: fmt.Sprintf("it is of %s, not of table %s", r.arn, r.table)}, false
 	case view && e.fault == nil:
 		e.fault = &dynamojson.Fault{Code: codeImages, Reason: fmt.Sprintf("the stream's view type is %s: it must be %s", shorten(d.view),
@@ -240,7 +240,7 @@ const viewWanted = "NEW_AND_OLD_IMAGES"
 func (r *batchReader) message(outer *dynamojson.Scanner, e *element, d draft) draft {
 	body := outer.Bytes(d.messageBody)
 	inner, record := dynamojson.Scanner{Src: body}, draft{}
-	found := element{kind: kindMessage, message: e.message}
+	found := element{kind: kindMessage, messageID: e.messageID}
 	whole := r.read(&inner, &found, &record) && inner.AtEnd()
 	switch {
 	case found.fault != nil:
@@ -249,7 +249,7 @@ func (r *batchReader) message(outer *dynamojson.Scanner, e *element, d draft) dr
 	case found.kind != kindRecord:
 		found.fault = &dynamojson.Fault{Code: dynamojson.CodeJSON, Reason: "the message's body is no stream record"}
 	}
-	found.kind, found.message, found.raw = kindMessage, e.message, body
+	found.kind, found.messageID, found.raw = kindMessage, e.messageID, body
 	*e = found
 	return record
 }
@@ -265,8 +265,8 @@ func (r *batchReader) check(what string) error {
 		return payloadErrorf("want stream records or SQS messages, found %s of something else: %s", what, shorten(r.elements[0].raw))
 	case r.kind == kindMessage && r.shape == shapeLate:
 		return payloadErrorf("a late batch of SQS messages: only batches of stream records are known")
-	case r.strange != nil:
-		return payloadErrorf("records of %s: this function works for table %s", r.strange, r.table)
+	case r.otherTable != nil:
+		return payloadErrorf("records of %s: this function works for table %s", r.otherTable, r.table)
 	case r.view != nil && r.shape != shapeLate: // a late batch is asked for its keys only
 		return payloadErrorf("the stream's view type is %s: it must be %s", shorten(r.view), viewWanted)
 	}
@@ -281,8 +281,8 @@ func (r *batchReader) order() {
 	})
 }
 
-// ended says what is wrong with the JSON of a payload, which was read or not.
-func ended(s *dynamojson.Scanner, read bool) error {
+// checkRead reports what is wrong with a payload's JSON: it could not be read, or something follows its end.
+func checkRead(s *dynamojson.Scanner, read bool) error {
 	switch {
 	case !read:
 		return payloadErrorf("it cannot be read: %s", s.Fault.Reason)

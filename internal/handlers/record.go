@@ -37,7 +37,7 @@ type element struct {
 	raw   []byte            // the record's JSON; of a message, its body
 	fault *dynamojson.Fault // why it is malformed; nil if it is not
 
-	sequence, event, message []byte // by which an answer may name it; empty if it has none
+	sequence, eventID, messageID []byte // by which an answer may name it; empty if it has none
 
 	label  string // of its stream
 	hasKey bool
@@ -51,11 +51,11 @@ type element struct {
 type draft struct {
 	name, view       []byte // eventName, StreamViewType
 	body             bool   // there was a "dynamodb"
-	strange          bool   // it is of another table's stream
+	otherTable          bool   // it is of another table's stream
 	hasOld, hasNew   bool
 	messageBody      dynamojson.Text
 	hasMessageBody   bool
-	source, messages []byte // eventSource, messageId
+	source, messageID []byte // eventSource, messageId
 }
 
 // recordReader reads stream records. What many records share is made once.
@@ -66,7 +66,7 @@ type recordReader struct {
 
 	arn     []byte // of the last record
 	label   string
-	strange bool // it is of another table
+	otherTable bool // it is of another table
 }
 
 // read reads one element of a batch. It returns false only if broken JSON hides the element's end.
@@ -79,7 +79,7 @@ func (r *recordReader) read(s *dynamojson.Scanner, e *element, d *draft) bool {
 	if !ok {
 		return false
 	}
-	e.raw, e.kind, e.message = s.Src[from:s.Pos], d.kind(), d.messages
+	e.raw, e.kind, e.messageID = s.Src[from:s.Pos], d.kind(), d.messageID
 	return true
 }
 
@@ -93,7 +93,7 @@ func (d *draft) kind() kind {
 		if d.body {
 			return kindRecord
 		}
-		if d.hasMessageBody && len(d.messages) > 0 {
+		if d.hasMessageBody && len(d.messageID) > 0 {
 			return kindMessage
 		}
 		return kindUnknown
@@ -115,18 +115,18 @@ func (r *recordReader) field(s *dynamojson.Scanner, name dynamojson.Text, e *ele
 	case "eventName":
 		return s.Word(&d.name)
 	case "eventID":
-		return s.Word(&e.event)
+		return s.Word(&e.eventID)
 	case "eventSource":
 		return s.Word(&d.source)
 	case "eventSourceARN":
 		var arn []byte
 		ok := s.Word(&arn)
-		e.label, d.strange = r.streamOf(arn)
+		e.label, d.otherTable = r.streamOf(arn)
 		return ok
 	case "userIdentity":
 		return r.identity(s, e)
 	case "messageId":
-		return s.Word(&d.messages)
+		return s.Word(&d.messageID)
 	case "body":
 		if s.Next() != '"' {
 			return s.Skip(0)
@@ -238,9 +238,9 @@ func (r *recordReader) streamOf(arn []byte) (label string, strange bool) {
 	if r.label == "" || !bytes.Equal(arn, r.arn) {
 		stream, label, _ := bytes.Cut(arn, []byte("/stream/"))
 		_, table, found := bytes.Cut(stream, []byte(":table/"))
-		r.arn, r.label, r.strange = arn, string(label), found && r.table != "" && string(table) != r.table
+		r.arn, r.label, r.otherTable = arn, string(label), found && r.table != "" && string(table) != r.table
 	}
-	return r.label, r.strange
+	return r.label, r.otherTable
 }
 
 // instantOf reads seconds since 1970. It only shows lag, so any other text is the zero time.

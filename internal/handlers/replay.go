@@ -100,7 +100,7 @@ func ChangesRules(payload []byte) bool {
 	return err == nil && b.shape == shapeReplay && b.command.Begin != nil && b.command.Begin.ChangeRules
 }
 
-// workReplay does what a state machine asks for. It knows by the type of an error whether a retry may help.
+// workReplay does what a state machine asks for. The state machine knows by the type of an error whether a retry may help.
 func (d *delivery) workReplay(ctx context.Context) (err error) {
 	switch c := &d.command; {
 	case c.Begin != nil:

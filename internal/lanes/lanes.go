@@ -43,7 +43,7 @@ type Shard struct {
 type Group struct {
 	Base      int64             // operations on the base row
 	Total     tally.Amount      // of all rows
-	HighWater map[string]string // by lane: the padded position of the last record that was added
+	HighWater map[string]string // by lane: padded sequence number of the last record added
 }
 
 // WrongDisplay is a target that shows something else than what the rows of its group hold.

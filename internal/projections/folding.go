@@ -174,12 +174,12 @@ func (e *Engine) recounted(cursor state.Cursor) (all []*Generation) {
 
 // needsCount says that this program cannot bring rules into force.
 func needsCount(rules []string) error {
-	names := "rule " + strings.Join(rules, ", ") + " counts"
+	noun := "rule "
 	if len(rules) > 1 {
-		names = "rules " + strings.Join(rules, ", ") + " count"
+		noun = "rules "
 	}
 	return &table.SetupError{
-		Problem: names + " by stream position: only a process that reads the stream can count the table",
+		Problem: noun + strings.Join(rules, ", ") + ": only a process that reads the stream can count by stream position",
 		Remedy:  "start `dynamill run`; it counts beside the live traffic",
 	}
 }

@@ -21,7 +21,7 @@ func (e *Engine) Rederive(ctx context.Context, keys []change.Key) error {
 
 // RederiveRecords rederives the items of records that cannot be applied: unreadable (nil images), or so late that later ones may
 // have been applied. It rolls up the aggregates that the images name, which an attempt to apply them may have left undone.
-// No earlier record of these items takes effect afterwards, where positions are known (else zero).
+// No earlier record of these items takes effect afterwards, where their positions are known; an unknown position is zero.
 func (e *Engine) RederiveRecords(ctx context.Context, records []change.Record) error {
 	lates := e.planner.Late(records)
 	keys := slices.DeleteFunc(slices.Clone(lates.Keys()), func(k change.Key) bool { return !e.tables.CanExist(k) })

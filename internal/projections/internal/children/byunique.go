@@ -71,7 +71,7 @@ func (Following[K]) RollUp(ctx context.Context, r *host.Run, groups []plan.Group
 }
 
 // fillValue fills the children of a value anew. The count is raised before their references are looked up, so that a child that read an
-// earlier parent is written once more, even if it holds the right values by then: a worker that slept may be about to write others.
+// earlier parent is written once more, even if it holds the right values by then: a stalled worker may be about to write others.
 func (w Run) fillValue(ctx context.Context, g plan.GroupRef) error {
 	id := plan.ItemRule{Binding: g.Binding, Key: change.Key{Partition: g.Group}}
 	located, counted := state.LocatorKey(g.Locator, g.Group), state.ParentKey(id.Binding, id.Key)

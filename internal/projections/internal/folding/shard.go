@@ -77,11 +77,13 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 				return nil, err
 			}
 			s.Lanes[b] = append(s.Lanes[b], host.Lane{Generation: generation, Shard: lane})
+			dropped := lanes.Pad(upTo) > lane.From
+			replaced := b.Stream != "" && b.Stream != c.Stream
 			switch {
 			case generation != newest:
-			case lanes.Pad(upTo) > lane.From:
+			case dropped:
 				lost[b] = "the stream has dropped records of shard " + c.Shard
-			case b.Stream != "" && b.Stream != c.Stream:
+			case replaced:
 				lost[b] = "the table has a new stream"
 			}
 		}

@@ -60,17 +60,18 @@ func (r run) makeItems(ctx context.Context, groups []plan.GroupRef, pl *plan.Cha
 			keys = append(keys, it.Key)
 		}
 	}
-	found, values, err := r.Tables.ReadBoth(ctx, "reading accumulators of derived items", keys, rows)
-	for n, err := range r.Targets.Every(ctx, len(items), func(ctx context.Context, to target.Sender, n int) error {
+	found, values, readErr := r.Tables.ReadBoth(ctx, "reading accumulators of derived items", keys, rows)
+	outcomes := r.Targets.Every(ctx, len(items), func(ctx context.Context, to target.Sender, n int) error {
 		it := items[n]
 		if !it.forced && !it.known {
 			it.known, it.seen = true, table.Image(found[it.Key])
 		}
-		if err != nil {
-			return err
+		if readErr != nil {
+			return readErr
 		}
 		return r.deriveItem(ctx, to, it, values)
-	}) {
+	})
+	for n, err := range outcomes {
 		for _, i := range items[n].asks {
 			errs[i] = cmp.Or(errs[i], err)
 		}

@@ -25,53 +25,73 @@ type run struct{ *host.Run }
 // far as locators changed: no roll-up reads these.
 func (Family) RollUp(ctx context.Context, hr *host.Run, groups []plan.GroupRef, pl *plan.Changes) []error {
 	r, errs := run{hr}, make([]error, len(groups))
-	isLive, lists, listed := make([]bool, len(groups)), make([]bool, len(groups)), map[table.Key]bool{} // each locator by one group
-	var open []int
-	var keys []table.Key
+	open, keys := openGroups(groups, pl, errs)
+	rows, readErr := r.Tables.ReadState(ctx, "reading accumulators", keys)
+	outcomes := r.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, n int) error {
+		if readErr != nil {
+			return readErr
+		}
+		return r.rollUpOne(ctx, to, open[n], rows, pl)
+	})
+	for n, err := range outcomes {
+		errs[open[n].index] = err
+	}
+	r.makeItems(ctx, groups, pl, errs)
+	return errs
+}
+
+// openGroup is a group whose total is shown, or whose locator decides whether a target is listed as contested.
+type openGroup struct {
+	plan.GroupRef
+	index  int  // among the groups of the call
+	isLive bool // its rule is
+	lists  bool // it updates the list of contested targets: each locator is that of one group
+}
+
+// openGroups finds the groups that show an aggregate, or list a target, those of one item side by side, and the keys of their rows. Where a
+// rule is not live, it sets host.ErrNotLive.
+func openGroups(groups []plan.GroupRef, pl *plan.Changes, errs []error) (open []openGroup, keys []table.Key) {
+	listed := map[table.Key]bool{}
 	for i, g := range groups {
 		if g.Rule.Derives() {
 			continue
 		}
+		one := openGroup{GroupRef: g, index: i}
 		if g.Live.Load() {
-			isLive[i], keys = true, append(keys, TotalKeys(g)...)
+			one.isLive, keys = true, append(keys, TotalKeys(g)...)
 		} else if errs[i] = host.ErrNotLive; !g.Rule.ByUnique || len(pl.Rollups.Of(g).Relocated) == 0 {
 			continue
 		}
-		open = append(open, i)
 		if key := state.LocatorKey(g.Locator, g.Group); g.Rule.ByUnique {
-			lists[i], listed[key], keys = !listed[key], true, append(keys, key)
+			one.lists, listed[key], keys = !listed[key], true, append(keys, key)
 		}
+		open = append(open, one)
 	}
-	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(groups[i].Group, groups[j].Group) }) // those of one item side by side
-	rows, err := r.Tables.ReadState(ctx, "reading accumulators", keys)
-	for n, err := range r.Targets.Every(ctx, len(open), func(ctx context.Context, to target.Sender, n int) error {
-		if err != nil {
+	slices.SortStableFunc(open, func(a, b openGroup) int { return cmp.Compare(a.Group, b.Group) })
+	return open, keys
+}
+
+// rollUpOne shows a group's total, and lists its target if that is contested, by the rows as they were read.
+func (r run) rollUpOne(ctx context.Context, to target.Sender, one openGroup, rows map[table.Key]table.Row, pl *plan.Changes) error {
+	g := one.GroupRef
+	if one.lists {
+		contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+		locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
+		if err := r.UpdateContentionList(ctx, contested, locator); err != nil {
 			return err
 		}
-		g := groups[open[n]]
-		if lists[open[n]] {
-			contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
-			locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
-			if err := r.UpdateContentionList(ctx, contested, locator); err != nil {
-				return err
-			}
-		}
-		if !isLive[open[n]] {
-			return host.ErrNotLive
-		}
-		t, err := r.tidied(ctx, g, AddUp(g, rows))
-		if err == nil {
-			err = r.read(ctx, g, &t)
-		}
-		if err != nil {
-			return err
-		}
-		return r.show(ctx, to, g, t, pl.Rollups.Of(g))
-	}) {
-		errs[open[n]] = err
 	}
-	r.makeItems(ctx, groups, pl, errs)
-	return errs
+	if !one.isLive {
+		return host.ErrNotLive
+	}
+	t, err := r.tidied(ctx, g, AddUp(g, rows))
+	if err == nil {
+		err = r.read(ctx, g, &t)
+	}
+	if err != nil {
+		return err
+	}
+	return r.show(ctx, to, g, t, pl.Rollups.Of(g))
 }
 
 // show writes an aggregate's value to its target, if that exists and shows nothing later.
@@ -185,7 +205,7 @@ func (r run) versionOf(t Total) stamp.Version {
 }
 
 // hide takes the attribute off an item that lost its unique value to another.
-// The stamp stays: it keeps a sleeper from showing there what was true before.
+// The stamp stays: it keeps a stalled worker from showing there what was true before.
 func (r run) hide(ctx context.Context, to target.Sender, g plan.GroupRef, t Total, item change.Key) error {
 	_, _, err := to.Write(ctx, r.totalWrite("taking "+g.Rule.Name+" off "+item.String(), g, t, item, nothing(g.Rule)))
 	return err

@@ -25,7 +25,8 @@ func (h *Host) FanOutNow() int {
 	return max(h.Tables.Budget.Left(h.FanOutMax), min(fanOutMin, h.FanOutMax))
 }
 
-// BeginPiece waits until the budget allows for a piece of background work, of n of the things. The caller calls end behind it.
+// BeginPiece waits until the budget pays for a piece of background work. things is how many are wanted, n how many are granted. Call end
+// after the piece.
 func (h *Host) BeginPiece(ctx context.Context, things, unitsEach int) (n int, end func(), err error) {
 	n, end, err = h.Tables.Budget.Begin(ctx, h.Tables.Work, things, unitsEach)
 	if err == nil && h.Tables.Budget.ReportDue(reportEvery) {

@@ -44,7 +44,7 @@ func (s *Shard) NoteLost(b *plan.Binding, reason string) {
 	s.lost[b] = reason
 }
 
-// TakeLost returns the rules of which records were lost since it was called last, with the reason.
+// TakeLost returns the rules that lost records since the last call, with the reason.
 func (s *Shard) TakeLost() map[*plan.Binding]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,9 +136,9 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string) 
 	return moves, nil
 }
 
-// moveElsewhereOrPark has a contribution that DynamoDB refuses go to another accumulator, and parks it, or any other effect, in the end.
-// true: nothing is left to do.
-func (l *Ledger) moveElsewhereOrPark(ctx context.Context, p host.Part, reason string, suffix int) (bool, error) {
+// moveElsewhereOrPark returns done if nothing is left to do: a contribution goes to another accumulator; if none takes it, it is parked,
+// and so is any other effect.
+func (l *Ledger) moveElsewhereOrPark(ctx context.Context, p host.Part, reason string, suffix int) (done bool, err error) {
 	mv, k := p.Moves[0], p.Action.Key
 	if p.Action.Kind == 0 {
 		if again, err := l.tryElsewhere(ctx, mv, k, suffix); again || err != nil {

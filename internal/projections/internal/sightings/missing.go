@@ -26,7 +26,7 @@ const (
 	sourcesMax = 100
 )
 
-// MissingTracker are those of one rule, as far as an engine knows.
+// MissingTracker holds the missing targets of one rule, as far as this engine knows.
 type MissingTracker struct {
 	Rule  *plan.Binding
 	Found atomic.Bool  // some target exists
@@ -67,7 +67,7 @@ func (p *TargetSources) Add(source change.Key) {
 	}
 }
 
-// SetCount forgets which sources are known: there are so many.
+// SetCount replaces the known sources by a number.
 func (p *TargetSources) SetCount(n int64) { p.known, p.counted = nil, n }
 
 // Remove takes a source away.

@@ -15,7 +15,7 @@ import (
 )
 
 // The rows of a hot rule (docs/adr/0036-hot-counters-count-by-position.md). Their partition keys name the rule, the
-// generation and the incarnation of the state table: no process reads the rows that a sleeper writes for a former state table.
+// generation and the incarnation of the state table: no process reads the rows that a stalled worker writes for a former state table.
 
 // The words with which these rows' partition keys begin.
 const (
@@ -100,7 +100,7 @@ func AddAmount(c *table.Expression, a tally.Amount) string {
 // Folded is a row of a group.
 type Folded struct {
 	Lane      string // "" of the base
-	HighWater string // the position of the last record that was added; "" of the base
+	HighWater string // padded sequence number of the last record added
 	Amount    tally.Amount
 	Torn      bool // DynamoDB refused to add records, or another program has written what is no number
 }

@@ -141,12 +141,8 @@ func joinWrites(all []*pendingWrite) (writes []*pendingWrite) {
 		i := slices.IndexFunc(writes, func(w *pendingWrite) bool { return w.key == one.key && w.canJoin(one) })
 		if i >= 0 {
 			if both, fits := writes[i].joinedWith(one.Write); fits {
-				together := &pendingWrite{Write: both, number: writes[i].number, replaces: writes[i].replaces, done: make(chan struct{})}
-				if together.replaces == nil {
-					together.replaces = []*pendingWrite{writes[i]}
-				}
-				together.replaces = append(together.replaces, one)
-				writes[i] = together
+				parts := append(slices.Clip(writes[i].parts()), one)
+				writes[i] = &pendingWrite{Write: both, number: writes[i].number, replaces: parts, done: make(chan struct{})}
 				continue
 			}
 		}
@@ -155,12 +151,19 @@ func joinWrites(all []*pendingWrite) (writes []*pendingWrite) {
 	return writes
 }
 
+// parts are the writes that this one does: those that it replaces, or itself alone.
+func (w *pendingWrite) parts() []*pendingWrite {
+	if w.replaces != nil {
+		return w.replaces
+	}
+	return []*pendingWrite{w}
+}
+
 // canJoin reports whether another rule's write may be joined to this one: none of its rule is in it already, and none looks again.
 func (w *pendingWrite) canJoin(one *pendingWrite) bool {
-	if w.replaces == nil {
-		return !w.LooksAgain && !one.LooksAgain && w.Binding != one.Binding
-	}
-	return !one.LooksAgain && !slices.ContainsFunc(w.replaces, func(p *pendingWrite) bool { return p.Binding == one.Binding })
+	return !one.LooksAgain && !slices.ContainsFunc(w.parts(), func(p *pendingWrite) bool {
+		return p.LooksAgain || p.Binding == one.Binding
+	})
 }
 
 // end tells the caller of a write how it ended. If one that does several has not taken effect, each of these goes out alone: only its own
@@ -177,7 +180,7 @@ func (b *batch) end(ctx context.Context, one *pendingWrite) {
 	close(one.done)
 }
 
-// send sends writes in as few requests as possible; few of them, or of items that stand in it already, alone.
+// send sends writes in as few requests as possible. If there are few, or an item is written twice, some go alone.
 func (b *batch) send(ctx context.Context, all []*pendingWrite) {
 	all = joinWrites(all)
 	batches := [][]*pendingWrite{}

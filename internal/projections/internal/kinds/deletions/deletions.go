@@ -35,10 +35,10 @@ func (kind) Word() string { return "delete" }
 // Traits are what the language must know of the kind.
 func (kind) Traits() *rules.Traits { return &traits }
 
-// Read finds nothing that the language does not read.
+// Read reads nothing: the rule has no keys of its own.
 func (kind) Read(*rules.Declaration) {}
 
-// Check finds nothing that the language does not refuse.
+// Check reports nothing: the language checks all of it.
 func (kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.

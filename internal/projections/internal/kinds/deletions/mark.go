@@ -66,7 +66,7 @@ func deletedSet(w children.Run, c *table.Expression) string {
 }
 
 // clearMark takes the mark of a parent away that is there at a version, unless the mark is later. The row stays, at that version, until
-// it expires: a worker that slept must not put the mark again, as the parent may be an item of another entity by then.
+// it expires: a stalled worker must not put the mark again, as the parent may be an item of another entity by then.
 func clearMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Version) error {
 	mark, err := readMark(ctx, w, id)
 	if err != nil || !state.IsMarked(mark) || state.SeenAt(id.Binding, mark) >= v {
@@ -87,7 +87,7 @@ func skipMark(ctx context.Context, w children.Run, id plan.ItemRule, v stamp.Ver
 	return err
 }
 
-// dropMark takes a mark away, because its parent was found in the table. The row's version rises: neither must a worker that slept put the
+// dropMark takes a mark away, because its parent was found in the table. The row's version rises: neither must a stalled worker put the
 // mark again, nor the task of the mark go on. It reports false if the mark is not as it was read.
 func dropMark(ctx context.Context, w children.Run, id plan.ItemRule, mark table.Row) (bool, error) {
 	if id.Rule.ByUnique {

@@ -56,7 +56,8 @@ func (k *kind) Apply(ctx context.Context, r *host.Run, pl *plan.Changes) {
 			jobs = append(jobs, j)
 		}
 	}
-	for i, err := range r.Tables.Every(ctx, len(jobs), func(ctx context.Context, i int) error { return fold(ctx, r.Host, jobs[i]) }) {
+	outcomes := r.Tables.Every(ctx, len(jobs), func(ctx context.Context, i int) error { return fold(ctx, r.Host, jobs[i]) })
+	for i, err := range outcomes {
 		r.Failed(jobs[i].first, err)
 		if err == nil { // a worker that crashed may have added them, and shown nothing
 			ru := pl.Rollups.OrPut(jobs[i].group, plan.Rollup{First: jobs[i].first})
@@ -111,12 +112,13 @@ func sumOf(entries []Entry) tally.Amount {
 // updateParking parks items that rules cannot read, and clears what is parked of those that they can.
 func (k *kind) updateParking(ctx context.Context, r *host.Run, changes *Changes) {
 	keys := changes.Unread.Keys()
-	for i, err := range r.Tables.Every(ctx, len(keys), func(ctx context.Context, i int) error {
+	outcomes := r.Tables.Every(ctx, len(keys), func(ctx context.Context, i int) error {
 		id := keys[i]
 		return r.ParkUnread(ctx, id, changes.Unread.Of(id).Position, id.Rule.Reads, func(img change.Image) *rules.ItemError {
 			return unreadable(r.Planner, id, img)
 		})
-	}) {
+	})
+	for i, err := range outcomes {
 		r.Failed(changes.Unread.Of(keys[i]).First, err)
 	}
 }

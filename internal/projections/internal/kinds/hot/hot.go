@@ -73,7 +73,7 @@ func (k *kind) Read(d *rules.Declaration) {
 	d.Own = options{hidesZero: amounts.HidesZero(d), displayEvery: time.Duration(seconds) * time.Second}
 }
 
-// Check finds nothing that the language does not refuse.
+// Check reports nothing: the language checks all of it.
 func (k *kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.

@@ -41,7 +41,7 @@ func (kind) Traits() *rules.Traits { return &traits }
 // Read reads the constants.
 func (kind) Read(d *rules.Declaration) { d.ReadConstants("set") }
 
-// Check finds nothing that the language does not refuse.
+// Check reports nothing: the language checks all of it.
 func (kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.

@@ -94,7 +94,7 @@ func (k *kind) Read(d *rules.Declaration) {
 	d.Own, d.Rows = count, 1
 }
 
-// Check finds nothing that the language does not refuse.
+// Check reports nothing: the language checks all of it.
 func (k *kind) Check(*rules.Declaration) {}
 
 // Compile makes the Form of a rule.
