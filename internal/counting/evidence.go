@@ -112,7 +112,7 @@ func (e *evidence) addRecord(key change.Key, after map[string]tally.Amount, shar
 	return e.addItem(key, after, e.order.Add(1))
 }
 
-// addGroup has a group looked at of which, perhaps, no item is left.
+// addGroup has a group looked at even if no item of it is left.
 func (e *evidence) addGroup(name string) error {
 	return e.groups.Add(append(extsort.AppendText(nil, name), ofItems), []byte(tally.Amount{}.String()))
 }

@@ -308,7 +308,7 @@ func (r *reader) knows(lane, hw string) bool {
 		opened = true
 		switch s := r.shards[id]; {
 		case s == nil:
-		case !r.isReached(s): // its place is behind all records of its parent, of which some are not read
+		case !r.isReached(s): // its place is behind all records of its parent, and some of those are not read
 			listed = true
 		case s.at != lanes.Pad(streamapi.Highest):
 			known, listed = max(known, s.at), true

@@ -45,7 +45,7 @@ type Config struct {
 	Tasks     TaskWorker
 	Replays   Replayer
 
-	// ReadObject reads the object of a late batch, of which the payload has the name only. It returns no
+	// ReadObject reads the object of a late batch: the payload has only its name. It returns no
 	// more bytes than a late batch can have. If it is nil, the payload {"dynamill":"late",...} is an error.
 	ReadObject func(ctx context.Context, name string) ([]byte, error)
 

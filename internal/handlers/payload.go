@@ -55,9 +55,9 @@ func payloadErrorf(format string, args ...any) error {
 type batchReader struct {
 	recordReader
 	batch
-	kind    kind   // of the elements
-	foreign []byte // the first event source that is neither DynamoDB nor SQS
-	view    []byte // the first view type that does not carry both images
+	kind       kind   // of the elements
+	foreign    []byte // the first event source that is neither DynamoDB nor SQS
+	view       []byte // the first view type that does not carry both images
 	otherTable []byte // the first stream that is another table's
 }
 

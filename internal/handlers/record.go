@@ -49,12 +49,12 @@ type element struct {
 
 // draft is a record while its parts are found, in whatever order.
 type draft struct {
-	name, view       []byte // eventName, StreamViewType
-	body             bool   // there was a "dynamodb"
-	otherTable          bool   // it is of another table's stream
-	hasOld, hasNew   bool
-	messageBody      dynamojson.Text
-	hasMessageBody   bool
+	name, view        []byte // eventName, StreamViewType
+	body              bool   // there was a "dynamodb"
+	otherTable        bool   // it is of another table's stream
+	hasOld, hasNew    bool
+	messageBody       dynamojson.Text
+	hasMessageBody    bool
 	source, messageID []byte // eventSource, messageId
 }
 
@@ -64,8 +64,8 @@ type recordReader struct {
 	partition, sort string // the table's key attributes; sort is "" if it has none
 	images          imageArena
 
-	arn     []byte // of the last record
-	label   string
+	arn        []byte // of the last record
+	label      string
 	otherTable bool // it is of another table
 }
 

@@ -57,7 +57,7 @@ func (e *Engine) Work(ctx context.Context, text string, keys []change.Key) error
 	return pass{e.background(replays), p}.work(ctx, keys)
 }
 
-// Complete ends a pass of which every item was given to Work, by any process, unless another process has ended it.
+// Complete ends a pass after any processes gave all its items to Work, unless another process has ended it.
 func (e *Engine) Complete(ctx context.Context, text string) error {
 	return e.seeding.Complete(ctx, text, e.endPass)
 }

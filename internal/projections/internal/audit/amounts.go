@@ -74,8 +74,7 @@ func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img
 	return s.Version.Count()
 }
 
-// RaisedMax is the highest count that a stamp shows and a repair raises a row's count
-// above. It leaves room for the changes to come: see plan.CountMax.
+// RaisedMax is the highest stamp count above which a repair raises a row's count; it leaves room below plan.CountMax.
 const RaisedMax = plan.CountMax / 10
 
 // A row holds a part in two attributes, whose names begin so.

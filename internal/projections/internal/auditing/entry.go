@@ -83,11 +83,11 @@ func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
 		}
 		for _, rule := range e.Set.Rules {
 			if rule.Name == f.Rule {
-				keys = append(keys, state.ParkedKey(state.ParkedID(e.Of(rule).ID, r.Suspect.Item)))
+				keys = append(keys, state.ParkedItemKey(e.Of(rule).ID, r.Suspect.Item))
 			}
 		}
 		if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
-			keys = append(keys, state.ParkedKey(state.ParkedID(plan.LocatorID(entity), r.Suspect.Item)))
+			keys = append(keys, state.ParkedItemKey(plan.LocatorID(entity), r.Suspect.Item))
 		}
 	}
 	return keys

@@ -15,7 +15,7 @@ import (
 )
 
 func parkedKey(sus drift.Suspect) table.Key {
-	return state.ParkedKey(state.ParkedID(sus.Rule, sus.Item))
+	return state.ParkedItemKey(sus.Rule, sus.Item)
 }
 
 // ParkedRows are the rows that a parked record is judged by: its own, and the item's ledger entry.

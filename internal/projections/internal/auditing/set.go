@@ -158,7 +158,7 @@ func setParkings(_ *Evidence, r *drift.Reading) (keys []table.Key) {
 		if f.Kind == drift.Parked {
 			continue // the row of a contested target
 		}
-		keys = append(keys, state.ParkedKey(state.ParkedID(r.Suspect.Rule, change.ParseKey(f.Expected+f.Found))))
+		keys = append(keys, state.ParkedItemKey(r.Suspect.Rule, change.ParseKey(f.Expected+f.Found)))
 	}
 	return keys
 }

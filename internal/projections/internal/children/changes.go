@@ -14,8 +14,8 @@ import (
 // auditing.Family and explaining.Family.
 type Following[K any] struct{}
 
-// Changes are what rules ask for that follow parents: parents to be written on their children, and children to be filled from their
-// parents.
+// Changes holds the changes that rules which follow parents ask for: parents to be written on their children, and children to be filled
+// from their parents.
 type Changes struct {
 	FanOuts plan.OrderedMap[plan.ItemRule, FanOut]
 	Fills   plan.OrderedMap[plan.ItemRule, Fill]
@@ -34,7 +34,7 @@ type FanOut struct {
 	Back     bool         // the parent was deleted and is there again, by records that are applied together
 }
 
-// Value is a unique value of which an item, a parent, changed.
+// Value is a unique value whose parent changed.
 type Value struct {
 	Deleted []change.Key // items that had it and were deleted, as records say
 }
@@ -148,7 +148,7 @@ func (Following[K]) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding,
 	}
 }
 
-// fill plans the filling of an item that is a child, or of which late records tell that
+// fill plans the filling of an item that is a child, or about which late records tell that
 // it was one: its references go, and what was parked.
 func fill(asked *Changes, b *plan.Binding, it *plan.Item) {
 	f := &Fill{

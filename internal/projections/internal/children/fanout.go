@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// Run is the application of what rules ask for that follow parents.
+// Run applies the changes that rules which follow parents ask for.
 type Run struct{ *host.Run }
 
 // Row is a row by which a child is found: of its parent's collection, or a reference.

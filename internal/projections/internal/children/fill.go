@@ -92,7 +92,7 @@ func (w Run) findReferred(ctx context.Context, some []*childFill) error {
 		case !ch.Position.IsZero() || ch.Repark || ch.WasBad:
 			continue
 		case ch.Bad != nil:
-			key = state.ParkedKey(state.ParkedID(ch.ID, ch.Key))
+			key = state.ParkedItemKey(ch.ID, ch.Key)
 		case ch.Refers && !ch.Rule.Collection:
 			key = state.ReferenceKey(ch.Binding, ch.Parent, ch.Key)
 		default:

@@ -18,7 +18,7 @@ type Marking interface {
 
 	// ParentChanged puts the mark of a parent that was deleted, and begins with its children; or takes it away.
 	ParentChanged(ctx context.Context, w Run, id plan.ItemRule, f *FanOut) error
-	// Remove acts on children of a parent of which the mark was read.
+	// Remove acts on children of a parent whose mark was read.
 	Remove(ctx context.Context, w Run, parent plan.ItemRule, mark table.Row, some []change.Key) error
 	// MarkedAgain leaves the children of a parent to a task, if the parent may be marked by a worker that left none.
 	MarkedAgain(ctx context.Context, w Run, parent plan.ItemRule) error

@@ -52,7 +52,7 @@ func LocatorRow(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 	return []table.Key{state.LocatorKey(b.Locator, change.ParseKey(sus.Group).Partition)}
 }
 
-// ParentsOf are the items of which one is the parent to which a suspect child refers. Those that are known by one value are
+// ParentsOf are the items among which is the parent of a suspect child. Those that are known by one value are
 // the ones of its locator, and the one that was found in the table, whatever the locator says.
 func ParentsOf(e *auditing.Evidence, sus drift.Suspect) (keys []change.Key) {
 	l, b := SuspectLink(e, sus), e.ByID(sus.Rule)

@@ -94,7 +94,7 @@ func (f *Folding) Open(ctx context.Context, c Claim) (*host.Shard, error) {
 	return s, nil
 }
 
-// Recount begins a new generation of rules of which records were lost, and says why. Like registry.Recount it always returns an error.
+// Recount begins a new generation of each rule that lost records, and logs why. Like registry.Recount it always returns an error.
 func (f *Folding) Recount(ctx context.Context, lost map[*plan.Binding]string) error {
 	var rules []*plan.Binding
 	for _, b := range f.Rules() {

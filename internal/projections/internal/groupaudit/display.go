@@ -74,7 +74,7 @@ func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.
 func findParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.WrongDisplay) error {
 	parked := make([]table.Key, len(all))
 	for i, d := range all {
-		parked[i] = state.ParkedKey(state.ParkedID(g.ID, d.Item))
+		parked[i] = state.ParkedItemKey(g.ID, d.Item)
 	}
 	rows, err := h.Tables.ReadState(ctx, "reading what is parked of the targets of "+g.Group, parked)
 	for i := range all {

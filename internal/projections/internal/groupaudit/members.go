@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // memberProcedure is that of a member row, which the ledger entry of its source goes with.
@@ -100,7 +101,7 @@ func mendMemberRow(ctx context.Context, e *auditing.Evidence, r drift.Reading) (
 		return false, nil // the entry is mended first
 	}
 	counted := table.NewExpression()
-	items = append(items, e.CheckEntry(r.Suspect.Item, ent), e.Tables.UpdatePart(state.AccumulatorKey(g, 0), counted.Format(
-		"ADD %n %v, %n %v, %n %v", "ops", table.Number(1), "value", table.Number(0), "members", table.Number(0)), "", counted))
+	items = append(items, e.CheckEntry(r.Suspect.Item, ent), e.Tables.UpdatePart(state.AccumulatorKey(g, 0),
+		state.AddAmount(counted, tally.Amount{}, 1), "", counted))
 	return e.Transact(ctx, "mending a member row of "+r.Suspect.Group, g.ID, items)
 }

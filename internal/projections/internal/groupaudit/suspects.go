@@ -261,8 +261,7 @@ func compareShown(b *plan.Binding, key change.Key, group string, item change.Ima
 	return []drift.Finding{f}
 }
 
-// displayingItem is the item that is to display a sum in the place of which a suspect
-// was found: of those with its unique value the first, whatever the locator says.
+// displayingItem returns the item that must display a sum: the first one with the suspect's unique value, whatever the locator says.
 func displayingItem(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t auditedTotal) change.Key {
 	first := sus.Item
 	if !b.Rule.ByUnique {
@@ -299,8 +298,7 @@ func mendTotal(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool
 	condition := table.Whole(c.SameAs(e.Rows[key], "ops"))
 	lacks := tally.Parse(r.Fix.Lacks)
 	raised := max(1, ahead-total.Operations)
-	add := c.Format("ADD %n %v, %n %v, %n %v",
-		"value", state.Number(lacks.Value), "members", table.Number(lacks.Members), "ops", table.Number(raised))
+	add := state.AddAmount(c, tally.Amount{Value: lacks.Value, Members: lacks.Members}, raised)
 	items := []ddb.TransactWriteItem{e.Tables.UpdatePart(key, add, condition, c)}
 	for _, torn := range total.torn[:min(len(total.torn), tornMax)] {
 		row := e.Rows[torn]

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // Consolidate moves the whole sum of an aggregate, or of one value of `per`, into the accumulator of
@@ -66,7 +67,7 @@ func Contribute(h *host.Host, s plan.Sum, suffix, shift int) ddb.TransactWriteIt
 		suffix = (suffix + shift) % s.Group.Suffixes
 	}
 	c := table.NewExpression()
-	update := c.Format("ADD %n %v, %n %v, %n %v", "value", state.Number(s.Delta), "members", table.Number(s.Members), "ops", table.Number(1))
+	update := state.AddAmount(c, tally.Amount{Value: s.Delta, Members: s.Members}, 1)
 	for _, p := range s.Parts {
 		if !p.Delta.IsZero() || p.Members != 0 {
 			update += c.Format(", %n %v, %n %v", audit.PartValue+p.Per, state.Number(p.Delta), audit.PartMembers+p.Per, table.Number(p.Members))

@@ -149,7 +149,7 @@ func (w *itemDerivation) writeItem(ctx context.Context, s ItemTotals, leftOut bo
 	return w.deriveInTransaction(ctx, w.it, s, w.rows)
 }
 
-// leaveOut parks the rule because of which DynamoDB refuses an item: it takes the write without that rule. If no rule is to blame alone,
+// leaveOut parks the rule whose values make DynamoDB refuse an item: without it, DynamoDB takes the write. If no rule is to blame alone,
 // all are parked. After a lost race it goes on with the same rule.
 func (w *itemDerivation) leaveOut(ctx context.Context, s ItemTotals, refusal error, bring func() (target.Outcome, error),
 ) (target.Outcome, error) {

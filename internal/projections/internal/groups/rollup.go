@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// run is the application of what rules of groups ask for.
+// run applies the changes that rules of groups ask for.
 type run struct{ *host.Run }
 
 // RollUp implements host.Grouper: each group's total is read and shown. Whether a rule is live is

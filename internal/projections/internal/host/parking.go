@@ -48,7 +48,7 @@ func (h *Host) NoteParked(ctx context.Context, ruleID string, item change.Key, w
 func (h *Host) ParkUnread(ctx context.Context, id plan.ItemRule, position change.Position, reads []string,
 	bad func(change.Image) *rules.ItemError) error {
 	return table.Contend(ctx, "parking or clearing "+id.Key.String(), func() (table.Round, error) {
-		parked := state.ParkedKey(state.ParkedID(id.ID, id.Key))
+		parked := state.ParkedItemKey(id.ID, id.Key)
 		items, rows, err := h.Tables.ReadBoth(ctx, "reading "+id.Key.String()+" and what is parked", []change.Key{id.Key}, []table.Key{parked})
 		if err != nil {
 			return table.Lost, err

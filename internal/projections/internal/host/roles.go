@@ -41,7 +41,7 @@ type Kind interface {
 // ErrNotLive says that a group shows nothing yet, as its rule is still being seeded (promise 10).
 var ErrNotLive = errors.New("the rule is not live yet")
 
-// Grouper is a kind of rule of which several sources make one thing together.
+// Grouper is a kind of rule under which several sources make one thing together.
 type Grouper interface {
 	// RollUp brings groups of the family up to date after the moves that touched them, as pl asks. For each group
 	// it returns nil, ErrNotLive or the error.

@@ -29,7 +29,7 @@ func (h *Host) PartOf(mv *plan.Move, a plan.Action, v stamp.Version) Part {
 	case plan.Park:
 		p.Write = h.Tables.PutPart(h.ParkedRow(a.Key.ID, a.Target, mv.Position, a.Effect.Parked), "", table.NewExpression())
 	case plan.Unpark:
-		p.Write = h.Tables.DeletePart(state.ParkedKey(state.ParkedID(a.Key.ID, a.Target)), "", table.NewExpression())
+		p.Write = h.Tables.DeletePart(state.ParkedItemKey(a.Key.ID, a.Target), "", table.NewExpression())
 	default:
 		p.Write = a.Rule.Kind.(Actor).Write(h, a, v)
 	}

@@ -104,7 +104,7 @@ func NewFormer(r *rules.Rule, id string) *Binding {
 	return &Binding{Rule: r, ID: id, Stamp: stamp.Prefix + id, Family: familyOf(r), Former: true}
 }
 
-// familyOf is the family of a rule's kind; nil of a rule of which nothing is known but its name.
+// familyOf is the family of a rule's kind; nil if nothing but the rule's name is known.
 func familyOf(r *rules.Rule) Family {
 	family, _ := r.Kind.(Family)
 	return family

@@ -23,7 +23,7 @@ type Effect struct {
 	Group        string           // what it is a part of: an aggregate, the items with a unique value, a target that sources ask for
 	Amount       decimal.Decimal  // of a contribution
 	Per          string           // the value under which a contribution counts, of a rule with `per`
-	Member       *Member          // of a contribution to a group of which some sources are shown
+	Member       *Member          // of a contribution to a group that shows some of its sources
 	Parked       *rules.ItemError // the rule cannot read this item: no effect but to be parked
 	FamilyEffect FamilyEffect     // of a family's own effect
 }
@@ -76,7 +76,7 @@ type FamilyEffect interface {
 	Adapt(mv *Move, k EffectKey) FamilyEffect
 }
 
-// unread is an own effect of a rule of which nothing is known but its name.
+// unread is a FamilyEffect of a rule about which nothing but its name is known.
 type unread string
 
 func (u unread) String() string { return string(u) }

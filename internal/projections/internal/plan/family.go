@@ -76,7 +76,7 @@ func (p *Planner) WordsOf(id string, f Effect) Words {
 			return feeder.Words(b, f)
 		}
 	}
-	return Words{What: f.String()} // of a rule of which nothing is known
+	return Words{What: f.String()} // nothing else is known of the rule
 }
 
 // Listed names attributes in a sentence.

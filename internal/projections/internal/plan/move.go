@@ -62,7 +62,7 @@ func (mv *Move) relocates(g GroupRef) bool {
 	return slices.Contains(mv.relocated, g) || slices.Contains(mv.Due, g) || slices.Contains(mv.Late.Touched, g)
 }
 
-// Expect makes the move start from the entry that was found. Groups of which no image will tell are marked due in the entry, so that a
+// Expect makes the move start from the entry that was found. Groups that no image will name are marked due in the entry, so that a
 // crash before their roll-up does not forget them: those that lose what no image shows, and all that change of a rederived item.
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil

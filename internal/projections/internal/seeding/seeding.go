@@ -132,7 +132,7 @@ func (s *Seeding) End(ctx context.Context, cursor state.Cursor) error {
 	return s.store(ctx, state.Cursor{Changes: cursor.Changes}) // no scan is under way any more
 }
 
-// Complete calls end for a pass of which every item was worked off, by any process, unless another process has ended it.
+// Complete calls end for a pass after any processes worked off all its items, unless another process has ended it.
 func (s *Seeding) Complete(ctx context.Context, text string, end func(context.Context, state.Cursor) error) error {
 	p, err := ParsePass(text)
 	if err != nil || p.Epoch == 0 {

@@ -157,7 +157,7 @@ func (m *MissingTracker) report() (projections.MissingTargets, bool) {
 	return t, t.Targets > 0
 }
 
-// TargetsOf names the targets of a rule, of which none is counted yet.
+// TargetsOf names the targets of a rule before any is counted.
 func TargetsOf(r *rules.Rule) projections.MissingTargets {
 	t := projections.MissingTargets{Rule: r.Name, Entity: r.Pointed().Name}
 	if r.ByUnique {

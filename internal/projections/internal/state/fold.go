@@ -64,7 +64,7 @@ func FoldedOf(g plan.GroupRef, generation int64) string { return BaseKey(g, gene
 // Fold is the update that adds the differences of records, from the first to the last of them, to a row. Its condition is that the row has
 // none of them yet. An amount of 0 is added, too.
 func Fold(c *table.Expression, g plan.GroupRef, difference tally.Amount, first, last string) (update, condition string) {
-	update = AddAmount(c, difference) + c.Format(" SET %n = %v, %n = %v", "hw", table.Text(last), "group", table.Text(g.Group))
+	update = AddAmount(c, difference, 1) + c.Format(" SET %n = %v, %n = %v", "hw", table.Text(last), "group", table.Text(g.Group))
 	return update, c.Format("attribute_not_exists(%n) OR %n < %v", "hw", "hw", table.Text(first))
 }
 
@@ -81,15 +81,15 @@ func MendBase(c *table.Expression, g plan.GroupRef, difference tally.Amount, ref
 		return c.Format("ADD %n %v", "ops", table.Number(1)) +
 			c.Format(" SET %n = %v, %n = %v", "group", table.Text(g.Group), refusedAttribute, table.Text(baseSort))
 	}
-	return AddAmount(c, difference) + c.Format(" SET %n = %v", "group", table.Text(g.Group))
+	return AddAmount(c, difference, 1) + c.Format(" SET %n = %v", "group", table.Text(g.Group))
 }
 
 // refusedAttribute is there if DynamoDB has refused to add some records to a row.
 const refusedAttribute = "refused"
 
-// AddAmount is the part of an update that adds an amount, as one operation.
-func AddAmount(c *table.Expression, a tally.Amount) string {
-	add := c.Format("ADD %n %v, %n %v, %n %v", "value", Number(a.Value), "members", table.Number(a.Members), "ops", table.Number(1))
+// AddAmount is the part of an update that adds an amount, and raises the count of operations.
+func AddAmount(c *table.Expression, a tally.Amount, operations int64) string {
+	add := c.Format("ADD %n %v, %n %v, %n %v", "value", Number(a.Value), "members", table.Number(a.Members), "ops", table.Number(operations))
 	for _, per := range a.Parts.Values() {
 		p := a.Parts[per]
 		add += c.Format(", %n %v, %n %v", audit.PartValue+per, Number(p.Value), audit.PartMembers+per, table.Number(p.Members))

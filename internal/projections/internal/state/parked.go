@@ -75,6 +75,11 @@ func ParkedID(ruleID string, item change.Key) string { return ruleID + "/" + ite
 // ParkedKey is the key of what is parked under an id.
 func ParkedKey(id string) table.Key { return table.NewKey(ParkedPartition, id) }
 
+// ParkedItemKey is the key of what is parked of an item under a rule or a locator.
+func ParkedItemKey(ruleID string, item change.Key) table.Key {
+	return ParkedKey(ParkedID(ruleID, item))
+}
+
 // HealsRows begins the partition keys of counts of corrections.
 const HealsRows = "heals"
 

@@ -67,7 +67,7 @@ func (s *Sweep) Work(ctx context.Context, keys []change.Key) error {
 	if err := s.sweepEntries(ctx, rowsOf(rows, found.entries)); err != nil {
 		return err
 	}
-	// Records that are lost say no more that the last claimants of a target have gone.
+	// If records were lost, nothing else tells that the last claimants of a target are gone.
 	return s.Tables.Each(ctx, len(listed), func(ctx context.Context, i int) error { return s.UnlistIfUncontested(ctx, listed[i]) })
 }
 

@@ -34,7 +34,7 @@ func (ts *Tables) WrittenFor() map[string]Written {
 	return maps.Clone(ts.meter.byOwner)
 }
 
-// add notes a request of which actions were accepted. owners names the rule of each of these actions, "" for none.
+// add notes a request that had actions accepted. owners names the rule of each of these actions, "" for none.
 func (m *meter) add(owners []string, units float64) {
 	owned := slices.DeleteFunc(slices.Clone(owners), func(id string) bool { return id == "" })
 	if len(owned) == 0 {

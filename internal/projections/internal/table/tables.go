@@ -47,7 +47,7 @@ type Tables struct {
 	*Reader
 	Client   Client
 	Logger   *slog.Logger
-	BatchMin int          // so many writes that wait go out in batches
+	BatchMin int          // writes that wait at the same time go out in batches from this number on
 	Budget   *pace.Budget // that pays what is written; nil for none
 	Work     string       // the background work that writes; "" for what the stream's records need
 	*writing
@@ -60,7 +60,7 @@ type writing struct {
 	streamLabel atomic.Pointer[string] // of the table's latest stream, when it was looked at; nil if it has none
 }
 
-// New returns a user's table, of which Describe learns the keys, and its state table, by default Table and "-dynamill".
+// New returns a user's table, whose keys Describe learns, and its state table, by default Table and "-dynamill".
 func New(client Client, table, stateTable string) *Tables {
 	rd := &Reader{reads: client, Table: table, StateTable: cmp.Or(stateTable, table+"-dynamill")}
 	return &Tables{Reader: rd, Client: client, Logger: slog.New(slog.DiscardHandler), writing: &writing{}}

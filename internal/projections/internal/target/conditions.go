@@ -23,7 +23,7 @@ func StillEntity(rd *table.Reader, c *table.Expression, entity *rules.Entity) st
 	return condition
 }
 
-// StillReads checks that an item is there or not, and holds what a rule reads, which says of which entity it is, as when it was seen.
+// StillReads checks that an item is there or not, and holds what a rule reads, which decides its entity, as when it was seen.
 // A key under which the table can hold no item needs no check.
 func StillReads(rd *table.Reader, id plan.ItemRule, reads []string, seen change.Item) []ddb.TransactWriteItem {
 	if !rd.CanExist(id.Key) {

@@ -140,7 +140,7 @@ func (kind) Tell(late *plan.Late, b *plan.Binding, m *rules.Match, img change.Im
 	}
 }
 
-// Rederive implements plan.Family: it notes an item that does not hold what it must, and one of which something may be parked.
+// Rederive implements plan.Family: it notes an item that does not hold what it must, and one that may be parked.
 func (kind) Rederive(p *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	if !b.Rule.Target.HasKey(it.Key) {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// run is the application of what set rules ask for.
+// run applies the changes that set rules ask for.
 type run struct{ *host.Run }
 
 var _ host.Kind = kind{}
@@ -100,7 +100,7 @@ func (it *Item) knownBad() bool {
 	return it.Wanted.Bad != nil && it.Position.IsZero() && !it.Repark && !it.WasBad
 }
 
-func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.ParkedID(id.ID, id.Key)) }
+func parkedKey(id plan.ItemRule) table.Key { return state.ParkedItemKey(id.ID, id.Key) }
 
 // updateParking parks an item that the rule cannot read, or clears what is parked of one that it can.
 func (w run) updateParking(ctx context.Context, id plan.ItemRule, it *Item) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// run is the application of what copy rules ask for.
+// run applies the changes that copy rules ask for.
 type run struct{ children.Run }
 
 // parentWrite is what one state of a parent puts on its children.

@@ -64,7 +64,7 @@ func (k *kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *p
 	return shown || len(differences) > 0
 }
 
-// Rederive implements plan.Family: it looks at displays, and notes an item that the rule cannot read, or of which something may be parked.
+// Rederive implements plan.Family: it looks at displays, and notes an item that the rule cannot read, or that may be parked.
 // What the item adds is not looked at: a count does that for all items.
 func (k *kind) Rederive(p *plan.Planner, pl *plan.Changes, b *plan.Binding, it *plan.Item) {
 	k.Family.Rederive(p, pl, b, it)

@@ -30,7 +30,7 @@ type claimSet struct {
 
 // parkedKey is the key of what is parked of a rule on a target.
 func parkedKey(b *plan.Binding, target change.Key) table.Key {
-	return state.ParkedKey(state.ParkedID(b.ID, target))
+	return state.ParkedItemKey(b.ID, target)
 }
 
 // isParked reports whether rows that were read say that a rule is parked on an occupied target.

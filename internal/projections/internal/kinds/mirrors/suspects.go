@@ -120,7 +120,7 @@ func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, k plan.Ef
 func parkings(e *auditing.Evidence, r *drift.Reading) (keys []table.Key) {
 	for _, b := range rulesOf(e, r.Suspect.Item) {
 		for _, item := range itemAndSources(e, r.Suspect) {
-			keys = append(keys, state.ParkedKey(state.ParkedID(b.ID, item)))
+			keys = append(keys, state.ParkedItemKey(b.ID, item))
 		}
 	}
 	return keys

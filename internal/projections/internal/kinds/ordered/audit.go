@@ -56,7 +56,7 @@ func (c *collection) Add(digest string) {
 	}
 }
 
-// noneShown is the digest of a member of which nothing is shown.
+// noneShown is the digest of a member that shows nothing.
 var noneShown = plan.MemberDigest(nil)
 
 // Shown implements groupaudit.Collection.

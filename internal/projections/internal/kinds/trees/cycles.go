@@ -283,7 +283,7 @@ func wayText(way []string) string {
 	return strings.Join(named, " -> ") + more + " -> " + way[0]
 }
 
-// clearCycle clears all rows of the cycle of which a row tells, if an item that was in it refers as it did when it was read.
+// clearCycle clears all rows of the cycle that a row names, if an item that was in it refers as it did when it was read.
 func (w run) clearCycle(ctx context.Context, was member, b *plan.Binding, row table.Row) (table.Round, error) {
 	var keys []table.Key
 	for _, text := range state.ReadParked(row).With {

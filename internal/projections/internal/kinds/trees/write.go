@@ -16,7 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// run is the application of what tree rules ask for.
+// run applies the changes that tree rules ask for.
 type run struct {
 	*host.Run
 	again map[change.Key]bool // items of cycles that this run has parked again
@@ -197,4 +197,4 @@ func (w run) parkIfDeep(ctx context.Context, f *children.Filling, o outcome) err
 	return w.parkDeep(ctx, f.ItemRule, f.Repark)
 }
 
-func parkedKey(id plan.ItemRule) table.Key { return state.ParkedKey(state.ParkedID(id.ID, id.Key)) }
+func parkedKey(id plan.ItemRule) table.Key { return state.ParkedItemKey(id.ID, id.Key) }
