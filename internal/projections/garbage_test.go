@@ -180,7 +180,7 @@ func TestTornTaskIsNamedAndHoldsUpNoOther(t *testing.T) {
 				w.putState(torn)
 			}
 			did, err := e.WorkTasks(w.ctx)
-			if err == nil || !strings.Contains(err.Error(), "`dynamill verify` with repair") || did.Pieces != 1 {
+			if err == nil || !strings.Contains(err.Error(), "`dynamill verify --repair`") || did.Pieces != 1 {
 				t.Errorf("%d pieces, %v", did.Pieces, err)
 			}
 			w.expectTasks(e, 1)

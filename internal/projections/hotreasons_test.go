@@ -14,7 +14,8 @@ func TestRecountOfLostRecordsLogsItsReason(t *testing.T) {
 	w := newWorld(t, hotRule)
 	for reason, lose := range map[string]func(e *Engine) error{
 		"the stream has dropped records of shard new": func(e *Engine) error {
-			_, err := e.OpenShard(w.ctx, ShardClaim{Shard: "new", Checkpoint: "5", Trimmed: func(context.Context) (string, error) { return "9", nil }})
+			dropped := func(context.Context) (string, error) { return "9", nil }
+			_, err := e.OpenShard(w.ctx, ShardClaim{Shard: "new", Checkpoint: "5", Trimmed: dropped})
 			return err
 		},
 		"a count began too often": func(e *Engine) error { return e.Generations()[0].Lost(w.ctx, "a count began too often") },

@@ -209,7 +209,7 @@ func TestARangeOfALongKeyThatLostItsNumberIsTorn(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 	defer cancel()
-	if _, err := e.WorkTasks(ctx); err == nil || !strings.Contains(err.Error(), "run `dynamill verify` with repair") {
+	if _, err := e.WorkTasks(ctx); err == nil || !strings.Contains(err.Error(), "run `dynamill verify --repair`") {
 		t.Errorf("error %v, want one that names the remedy", err)
 	}
 	w.expectTasks(e, 1)

@@ -37,7 +37,7 @@ func TestALedgerEntryThatIsNoneIsNamedWithItsRemedy(t *testing.T) {
 	w.update(member, change.Item{"role": s("other")})
 	_, applied := e.Process(w.ctx, w.records()[from:])
 	for name, err := range map[string]error{"a record": applied, "rederiving": e.Rederive(w.ctx, []change.Key{member})} {
-		if err == nil || !strings.Contains(err.Error(), "USER#u1/GROUP#g0") || !strings.Contains(err.Error(), "`dynamill verify` with repair") {
+		if err == nil || !strings.Contains(err.Error(), "USER#u1/GROUP#g0") || !strings.Contains(err.Error(), "`dynamill verify --repair`") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

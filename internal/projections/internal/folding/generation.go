@@ -148,7 +148,8 @@ func (g *Generation) CountExtents(context.Context) ([]lanes.CountExtent, error) 
 // dropped go.
 func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 	var old []table.Key
-	err := g.Tables.EachRow(ctx, "reading how far counts of "+g.Rule()+" have read", state.CountExtentsOf(g.Binding, g.Number), func(r table.Row) {
+	rows := state.CountExtentsOf(g.Binding, g.Number)
+	err := g.Tables.EachRow(ctx, "reading how far counts of "+g.Rule()+" have read", rows, func(r table.Row) {
 		extents := map[string]*lanes.CountExtent{}
 		state.ReadCountExtent(extents, r)
 		for _, m := range extents {

@@ -30,7 +30,8 @@ func TestRulesSayThatTheyDelete(t *testing.T) {
 	s := kindtest.LoadText(t, file)
 	const (
 		reference = " + 1 WU per child that comes or goes, 2 WU if it changes its parent"
-		replays   = "notes in the state table to which Post every Like belongs, when the pass reaches it; it deletes no Like whose Post is gone already, " +
+		replays   = "notes in the state table to which Post every Like belongs, when the pass reaches it; " +
+			"it deletes no Like whose Post is gone already, " +
 			"unless the stream still holds that deletion: `dynamill verify` lists the others"
 	)
 	for rule, want := range map[string]struct {
