@@ -129,12 +129,12 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 		exit int
 		text string
 	}{
-		"AccessDeniedException":                  {ending.ExitEnvironment, "no permission for dynamodb:Scan"},
-		"ExpiredTokenException":                  {ending.ExitEnvironment, "the AWS credentials have expired: renew them"},
+		"AccessDeniedException": {ending.ExitEnvironment, "no permission for dynamodb:Scan"},
+		"ExpiredTokenException": {ending.ExitEnvironment, "the AWS credentials have expired: renew them"},
 		"ProvisionedThroughputExceededException": {ending.ExitFailed,
 			"tries them again; lower --budget or --read-rate to ask the table for less"},
-		"ThrottlingException":                    {ending.ExitFailed, "--read-rate"},
-		"ValidationException":                    {ending.ExitFailed, "tries them again"},
+		"ThrottlingException": {ending.ExitFailed, "--read-rate"},
+		"ValidationException": {ending.ExitFailed, "tries them again"},
 	} {
 		failed := fmt.Errorf("reading: %w", &smithy.OperationError{ServiceID: dynamodb.ServiceID, OperationName: "Scan",
 			Err: &smithy.GenericAPIError{Code: code, Message: "no"}})

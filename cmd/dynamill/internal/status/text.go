@@ -85,7 +85,7 @@ func (r ruleStatus) generationText() string {
 	case r.Shown == 0:
 		return fmt.Sprintf("generation %d is counted, over %s so far", r.Generation, shards)
 	}
-	return fmt.Sprintf("generation %d is counted anew, over %s so far; items show generation %d until then: let `dynamill run` go on",
+	return fmt.Sprintf("generation %d is counted anew, over %s so far; items show generation %d until then: let `dynamill run` finish",
 		r.Generation, shards, r.Shown)
 }
 
