@@ -114,8 +114,8 @@ func TestRollupsAreDoneSideBySide(t *testing.T) {
 	})
 }
 
-// TestWaitingDisplayKeepsNoFunction puts off the roll-up of a target. A function must not wait for it: the process that put it off does it. The
-// function does it if it is overdue.
+// TestWaitingDisplayKeepsNoFunction puts off the roll-up of a target. A function must not wait for it: the process that put it off does
+// it. The function does it if it is overdue.
 func TestWaitingDisplayKeepsNoFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, recentRule())

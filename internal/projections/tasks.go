@@ -156,9 +156,9 @@ func (e *Engine) LookForTasks(ctx context.Context) error {
 }
 
 // WorkTasks works off what large fan-outs have left, piece by piece, and roll-ups that were put off. It returns how many of these it did.
-// It waits for roll-ups that are not due yet, unless Config.DueOnly is set. It may be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. It waits
-// for other workers that hold all tasks that are left. A task that fails holds up no other one. The error says which failed; the next
-// call tries them again.
+// It waits for roll-ups that are not due yet, unless Config.DueOnly is set, and for other workers that hold all tasks that are left. It may
+// be stopped at any time and run in several processes: another call takes up what a crash leaves, after state.TaskTerm. A task that fails
+// holds up no other one. The error says which failed; the next call tries them again.
 func (e *Engine) WorkTasks(ctx context.Context) (did Worked, err error) {
 	if e.Folds() { // a process that no record reaches must learn that rules are to be counted anew
 		if err := e.registry.Under(ctx, func() error { return nil }); err != nil {

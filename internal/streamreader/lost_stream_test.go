@@ -11,8 +11,8 @@ import (
 	"github.com/dynamill/dynamill/internal/sim/dynamosim"
 )
 
-// TestLagShowsWhileNoWorkerHasAnAnswer cuts both workers off from the stream, so that they give the one shard to each other in turn. None of
-// them may tell that nothing waits.
+// TestLagShowsWhileNoWorkerHasAnAnswer cuts both workers off from the stream, so that they give the one shard to each other in turn.
+// None of them may tell that nothing waits.
 func TestLagShowsWhileNoWorkerHasAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t, dynamosim.Options{})

@@ -19,7 +19,8 @@ rules:
   title:   { copy: title, from: Post, to: Comment }
   to-link: { copy: comments, from: Post, to: Link }
 `)
-	want := []string{"copied reads what count works out from the Comment items of a Post: each change of one of them is written to all of them"}
+	want := []string{"copied reads what count works out from the Comment items of a Post: each change of one of them is written to all " +
+		"of them"}
 	if got := echoNotes(set); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
