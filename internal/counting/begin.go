@@ -25,6 +25,15 @@ func (c *count) begin(ctx context.Context) error {
 	c.reader = &reader{count: c, lister: shardlist.Lister{Streams: c.Streams, Arn: c.StreamARN,
 		Keys: streamapi.Decoder{PartitionKey: c.PartitionKey, SortKey: c.SortKey}}, shards: map[string]*shard{}, turn: make(chan struct{}, 1)}
 	c.reader.turn <- struct{}{}
+	extents, err := c.Generation.CountExtents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range extents {
+		if m.Until.After(c.reader.lateUntil) {
+			c.reader.lateUntil = m.Until
+		}
+	}
 	if err := c.reader.list(ctx); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 			return nil
 		})
 		return working.Err()
-	})
+	}, func(g *group) error { return c.dropAdded(working, g) })
 	if failed := work.Wait(); failed != nil {
 		return all, failed
 	}
@@ -171,6 +171,24 @@ func (c *count) compareAndMend(ctx context.Context, g *group) (*suspect, lanes.G
 	}
 }
 
+// isDone reports whether no worker will add what a record changes: the rows hold it, or it is of before the generation.
+func (e entry) isDone(opened map[string]lanes.Shard, rows lanes.Group) bool {
+	row := opened[e.shard]
+	return e.position <= row.From || row.Lane != "" && e.position <= rows.HighWater[row.Lane]
+}
+
+// dropAdded drops the records of a group that workers have added: how far the rows are only rises. So a rule with few groups needs little
+// memory, however many records came during the scan.
+func (c *count) dropAdded(ctx context.Context, g *group) error {
+	rows, err := c.Generation.Group(ctx, g.name)
+	if err != nil {
+		return fmt.Errorf("counting %s: %w", g.name, err)
+	}
+	opened := c.reader.opened()
+	g.entries = slices.DeleteFunc(g.entries, func(e entry) bool { return e.isDone(opened, rows) })
+	return nil
+}
+
 // compare works out what the rows of a group lack: what the items add, less what records change that workers have still to add, less
 // what the rows hold. If a row holds records that the count has not read, it reads on.
 func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, error) {
@@ -198,10 +216,7 @@ func (c *count) compare(ctx context.Context, g *group) (suspect, lanes.Group, er
 	opened := c.reader.opened()
 	for _, entries := range [][]entry{g.entries, since} {
 		for _, e := range entries {
-			switch row := opened[e.shard]; {
-			case e.position <= row.From: // no worker adds it
-			case row.Lane != "" && e.position <= rows.HighWater[row.Lane]: // it is added
-			default:
+			if !e.isDone(opened, rows) {
 				terms = append(terms, e.difference.Negative())
 			}
 		}

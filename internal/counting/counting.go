@@ -274,6 +274,9 @@ func (c *count) lateRecordReason(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, m := range extents {
+		if m.Until.After(c.reader.lateUntil) {
+			return "the rule was counted anew meanwhile", nil
+		}
 		if shard := c.reader.lateFor(m); shard != "" {
 			return "a record of shard " + shard + " came after a count had read on: the rule will be counted anew", nil
 		}

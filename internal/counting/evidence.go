@@ -145,9 +145,13 @@ func (e *evidence) seal() error {
 	return errors.Join(err, e.items.Close())
 }
 
-// each calls f with each group.
-func (e *evidence) each(f func(*group) error) error {
+// entriesKept is how many records of a group are kept in memory before those are dropped that workers have added.
+const entriesKept = 50_000
+
+// each calls f with each group. A group with many records goes through thin before: it may drop those that tell nothing any more.
+func (e *evidence) each(f, thin func(*group) error) error {
 	var g *group
+	most := entriesKept
 	err := e.groups.Each(func(key, data []byte) error {
 		name, rest, ok := extsort.CutText(key)
 		if !ok {
@@ -159,7 +163,7 @@ func (e *evidence) each(f func(*group) error) error {
 					return err
 				}
 			}
-			g = &group{name: name}
+			g, most = &group{name: name}, entriesKept
 		}
 		if rest[0] == ofTarget {
 			g.shown = append(g.shown, string(data))
@@ -171,8 +175,13 @@ func (e *evidence) each(f func(*group) error) error {
 			return nil
 		}
 		shard, position, _ := extsort.CutText(rest[1:])
-		g.entries = append(g.entries, entry{shard, strings.Clone(string(position)), amount})
-		return nil
+		g.entries = append(g.entries, entry{shard, string(position), amount})
+		if len(g.entries) < most {
+			return nil
+		}
+		err := thin(g)
+		most = len(g.entries) + entriesKept
+		return err
 	})
 	if err == nil && g != nil {
 		err = f(g)

@@ -39,6 +39,8 @@ type reader struct {
 	order  []*shard               // parents first
 	lanes  map[string]lanes.Shard // the generation's rows of shards, as last read
 	extent *lanes.CountExtent     // how far the count had read when it began to compare; nil before
+
+	lateUntil time.Time // no record that an earlier count must have known was created later
 }
 
 // shard is how far one shard is read.
@@ -228,7 +230,7 @@ func (r *reader) take(s *shard, rec *change.Record) error {
 		if r.isLate(s, position, rec.Created) {
 			return errAgain{"a record of shard " + s.info.ID + " came late: the scan may already include it"}
 		}
-		if r.Purpose == Verify {
+		if r.Purpose == Verify && !rec.Created.After(r.lateUntil) {
 			s.late = append(s.late, lateRecord{position, rec.Created})
 		}
 		if err := r.evidence.addRecord(rec.Key, after, s.info.ID, position, differences); err != nil {
