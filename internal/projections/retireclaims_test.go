@@ -124,3 +124,27 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 		t.Errorf("who follows the stream is told: %v", err)
 	}
 }
+
+// TestAMirrorItemWithoutItsStampGoesWithItsRule has another program take the stamp off a mirror item, and the rule go before the record of
+// that is applied, or soon after.
+func TestAMirrorItemWithoutItsStampGoesWithItsRule(t *testing.T) {
+	for name, applied := range map[string]bool{"before the record": false, "after the record": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, socialRules)
+			w.social()
+			from := w.drain(w.seeded(), 0)
+			mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+			w.update(mirrored, change.Item{stampOf("member-list"): {}})
+			e := w.changing(withRule(t, socialRules, "member-list", ""), nil)
+			if applied {
+				from = w.drain(e, from)
+			}
+			w.replay(e)
+			w.drain(e, from)
+			if left := w.get(mirrored); left != nil {
+				t.Errorf("left is %v", left)
+			}
+			w.expectTrue()
+		})
+	}
+}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -55,10 +56,15 @@ func (p *Planner) leftoverOnOtherEntity(id ItemRule, img change.Image, now *rule
 func (p *Planner) planFormerLeftovers(pl *Changes, key change.Key, index int, old, img change.Image, now *rules.Entity) bool {
 	found := false
 	for _, b := range p.formersAt(key, true) {
+		id := ItemRule{b, key}
 		if _, ok := stamp.Parse(img.Lookup(b.Stamp)); !ok {
+			if left := p.madeWithoutStamp(id, img); left != nil {
+				left.First = index
+				pl.Leftovers.Put(id, left)
+				found = true
+			}
 			continue
 		}
-		id := ItemRule{b, key}
 		left := &Leftover{First: index, Last: img}
 		if old != nil {
 			left.lateWrite(b, old, pl.Leftovers.Of(id))
@@ -226,7 +232,7 @@ func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Lefto
 		return p.leftoverOnOtherEntity(id, img, now)
 	}
 	if _, ok := stamp.Parse(img.Lookup(id.Stamp)); !ok {
-		return nil
+		return p.madeWithoutStamp(id, img)
 	}
 	left := &Leftover{Last: img}
 	// What was written anew, perhaps on an item that came anew, is no more over what was there before.
@@ -236,6 +242,21 @@ func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Lefto
 	}
 	p.takeBack(left, id, now)
 	return left
+}
+
+// madeWithoutStamp is a made item that a retired rule may have left, and from which another program took the rule's stamp just before the
+// rule retired. nil for any other item: a rule that makes items has its stamp on it, or one may that is not known here.
+func (p *Planner) madeWithoutStamp(id ItemRule, img change.Image) *Leftover {
+	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) {
+		return nil
+	}
+	for name := range img.All() {
+		of, stamped := strings.CutPrefix(name, stamp.Prefix)
+		if b := p.AnyByID(of); stamped && (b == nil || b.Rule.MakesItems()) {
+			return nil
+		}
+	}
+	return &Leftover{Last: img, Whole: true, Makers: p.makersAt(id.Key)}
 }
 
 // PlanFormerLeftovers asks for taking back what retired rules left on an item that was read.

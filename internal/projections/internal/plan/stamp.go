@@ -94,7 +94,11 @@ func MadeMark(item change.Key) string { return change.Digest(change.String(item.
 
 // IsMade reports whether the engine made the item that stands under a key.
 func IsMade(item change.Key, img change.Image) bool {
-	return img != nil && img.Lookup(MadeAttribute).Equal(change.String(MadeMark(item)))
+	if img == nil {
+		return false
+	}
+	mark := img.Lookup(MadeAttribute) // most items have none: for these, the mark is not worked out
+	return mark.Kind() != change.KindAbsent && mark.Equal(change.String(MadeMark(item)))
 }
 
 // Released are the attributes that a rule which makes items gives up on one of the application's, but for those that tell its entity.
