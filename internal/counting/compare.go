@@ -173,8 +173,13 @@ func (c *count) compareAndMend(ctx context.Context, g *group) (*suspect, lanes.G
 
 // isDone reports whether no worker will add what a record changes: the rows hold it, or it is of before the generation.
 func (e entry) isDone(opened map[string]lanes.Shard, rows lanes.Group) bool {
-	row := opened[e.shard]
-	return e.position <= row.From || row.Lane != "" && e.position <= rows.HighWater[row.Lane]
+	switch row := opened[e.shard]; {
+	case e.position <= row.From: // no worker adds it
+		return true
+	case row.Lane != "" && e.position <= rows.HighWater[row.Lane]: // it is added
+		return true
+	}
+	return false
 }
 
 // dropAdded drops the records of a group that workers have added: how far the rows are only rises. So a rule with few groups needs little

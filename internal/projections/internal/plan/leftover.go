@@ -247,16 +247,21 @@ func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Lefto
 // madeWithoutStamp is a made item that a retired rule may have left, and from which another program took the rule's stamp just before the
 // rule retired. nil for any other item: a rule that makes items has its stamp on it, or one may that is not known here.
 func (p *Planner) madeWithoutStamp(id ItemRule, img change.Image) *Leftover {
-	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) {
+	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) || p.mayHaveMaker(img) {
 		return nil
 	}
+	return &Leftover{Last: img, Whole: true, Makers: p.makersAt(id.Key)}
+}
+
+// mayHaveMaker reports whether an item has the stamp of a rule that makes items, or of one that is not known here.
+func (bs *Bindings) mayHaveMaker(img change.Image) bool {
 	for name := range img.All() {
-		of, stamped := strings.CutPrefix(name, stamp.Prefix)
-		if b := p.AnyByID(of); stamped && (b == nil || b.Rule.MakesItems()) {
-			return nil
+		id, stamped := strings.CutPrefix(name, stamp.Prefix)
+		if b := bs.AnyByID(id); stamped && (b == nil || b.Rule.MakesItems()) {
+			return true
 		}
 	}
-	return &Leftover{Last: img, Whole: true, Makers: p.makersAt(id.Key)}
+	return false
 }
 
 // PlanFormerLeftovers asks for taking back what retired rules left on an item that was read.
