@@ -217,8 +217,6 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 	}
 }
 
-// constants reads a mapping from attributes to constants: texts, numbers, true
-// and false, and null where that is allowed.
 // plainConstants reads constants, and refuses those that look like templates.
 func (p Parser) plainConstants(n *document.Node, what string, null bool) []Constant {
 	cs := p.constants(n, what, null)
@@ -234,6 +232,8 @@ func (p Parser) plainConstants(n *document.Node, what string, null bool) []Const
 	return cs
 }
 
+// constants reads a mapping from attributes to constants: texts, numbers, true
+// and false, and null where that is allowed.
 func (p Parser) constants(n *document.Node, what string, null bool) []Constant {
 	if n.Kind != document.MappingNode {
 		p.wrongNode(n, what, "a mapping from attributes to constants")
