@@ -2,6 +2,7 @@ package projections
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -125,26 +126,58 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 	}
 }
 
-// TestAMirrorItemWithoutItsStampGoesWithItsRule has another program take the stamp off a mirror item, and the rule go before the record of
-// that is applied, or soon after.
-func TestAMirrorItemWithoutItsStampGoesWithItsRule(t *testing.T) {
-	for name, applied := range map[string]bool{"before the record": false, "after the record": true} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, socialRules)
-			w.social()
-			from := w.drain(w.seeded(), 0)
-			mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
-			w.update(mirrored, change.Item{stampOf("member-list"): {}})
-			e := w.changing(withRule(t, socialRules, "member-list", ""), nil)
-			if applied {
-				from = w.drain(e, from)
-			}
-			w.replay(e)
-			w.drain(e, from)
-			if left := w.get(mirrored); left != nil {
-				t.Errorf("left is %v", left)
-			}
-			w.expectTrue()
-		})
+// TestAMirrorItemWithoutItsStamp has another program take the stamp off a mirror item, and the rule change or go before the record of that
+// is applied, or soon after.
+func TestAMirrorItemWithoutItsStamp(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule  string // "" if it goes
+		stays bool
+	}{
+		"the rule goes":                            {"", false},
+		"the rule does not ask for the item":       {`member-list: { mirror: Membership, as: Member, where: role == "none" }`, false},
+		"the rule asks for the item with less":     {"member-list: { mirror: Membership, as: Member, attributes: [role] }", true},
+		"the rule names the same in another order": {"member-list: { mirror: Membership, as: Member, attributes: [joinedAt, role] }", true},
+	} {
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", name, applied), func(t *testing.T) {
+				w := newWorld(t, socialRules)
+				w.social()
+				from := w.drain(w.seeded(), 0)
+				mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
+				w.update(mirrored, change.Item{stampOf("member-list"): {}, "notes": s("the application's own")})
+				e := w.changing(withRule(t, socialRules, "member-list", c.rule), nil)
+				if applied {
+					from = w.drain(e, from)
+				}
+				w.replay(e)
+				w.drain(e, from)
+				left := w.get(mirrored)
+				if c.stays != (left != nil) || c.stays && left["notes"].Text() == "" {
+					t.Errorf("left is %v", left)
+				}
+				w.expectTrue()
+			})
+		}
 	}
+}
+
+// TestAttributesInAnotherOrderAreTheSame has a rule name its attributes in another order, which is no change, and then go.
+func TestAttributesInAnotherOrderAreTheSame(t *testing.T) {
+	w := newWorld(t, socialRules)
+	w.social()
+	from := w.drain(w.seeded(), 0)
+	reordered := withRule(t, socialRules, "comment-author", "comment-author: { copy: [avatar as userAvatar, name as userName], from: User, "+
+		`to: Comment, by: userId, if_missing: { userName: "[deleted]" } }`)
+	w.use(reordered)
+	e := w.seeded()
+	if changed := e.Describe().NewRules; len(changed) > 0 {
+		t.Errorf("new are %v", changed)
+	}
+	from = w.drain(e, from)
+	w.expectTrue()
+	e = w.changing(withRule(t, reordered, "comment-author", ""), nil)
+	w.replay(e)
+	w.drain(e, from)
+	w.expectNone("userAvatar", stampOf("comment-author"))
+	w.expectTrue()
 }

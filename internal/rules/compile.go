@@ -87,6 +87,7 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	for _, w := range cr.Decl.Shown {
 		r.Shown = append(r.Shown, Attribute{As: w.As.Text, From: w.From.Text})
 	}
+	r.byName = indicesByName(r.Writes)
 	r.Order = cr.Decl.Order.Text
 	r.Injective = r.MakesItems()
 	for slot := range source.shape.Variables {
@@ -95,6 +96,32 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	r.Injective = r.Injective && r.holdsAlike()
 	r.Collection = r.HasParent() && !r.ByUnique && collects(r) && r.holdsAlike()
 	return r
+}
+
+// indicesByName are the indices of names in the order of the names; nil if they stand in that order.
+func indicesByName(names []string) []int {
+	if slices.IsSorted(names) {
+		return nil
+	}
+	indices := make([]int, len(names))
+	for i := range indices {
+		indices[i] = i
+	}
+	slices.SortFunc(indices, func(i, j int) int { return strings.Compare(names[i], names[j]) })
+	return indices
+}
+
+// ByName returns values of Writes, given in their order, in the order of their names. So what is made of them does not depend on the order
+// in which the file names the attributes.
+func (r *Rule) ByName(values []change.Value) []change.Value {
+	if r.byName == nil {
+		return values
+	}
+	sorted := make([]change.Value, len(values))
+	for at, i := range r.byName {
+		sorted[at] = values[i]
+	}
+	return sorted
 }
 
 // holdsAlike reports whether the keys of both sides hold each variable that they share in one way, so that the text on the one

@@ -159,6 +159,7 @@ type Rule struct {
 	Injective  bool     // of a rule that makes items: a target's key determines its source's key
 	Collection bool     // of a rule with a parent: the children live in a collection that the parent's key gives
 
+	byName      []int // indices of Writes in the order of their names; nil if they stand in that order
 	join        check.Join
 	per         check.Ref
 	where       *expr.Program   // nil: all

@@ -123,7 +123,7 @@ func (a *audit) causes(effects map[string]string, key change.Key, rule *rules.Ru
 	a.cause(effects, key, id, effectText(false, err, nil))
 	for _, mirror := range all {
 		values := make([]change.Value, len(rule.Writes))
-		for i, name := range rule.Writes {
+		for i, name := range slices.Sorted(slices.Values(rule.Writes)) {
 			values[i] = mirror.Attributes[name]
 		}
 		a.cause(effects, key, effectName(id, mirror.element), "="+ShortDigest(contentDigits, values...)+mirror.Key.String())

@@ -22,7 +22,7 @@ func (r run) stamps(it *Item, s ItemTotals) (values [][]change.Value, stamps []s
 		shown := FormOf(b.Rule).Values(s.Totals[i])
 		values = append(values, shown)
 		stamps = append(stamps, stamp.Stamp{Context: contextOf(b, r.Planner.Incarnation, it.Key, ""), Version: r.versionOf(s.Totals[i]),
-			Digest: stamp.Digest(shown)})
+			Digest: plan.Digest(b, shown)})
 	}
 	return values, stamps
 }

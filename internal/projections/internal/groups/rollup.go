@@ -150,7 +150,7 @@ func (r run) writeTotal(ctx context.Context, to target.Sender, g plan.GroupRef, 
 // totalWrite puts values under the stamp of a total on an item that displays the aggregate and shows nothing later.
 func (r run) totalWrite(doing string, g plan.GroupRef, t Total, key change.Key, values []change.Value) *target.Write {
 	s := stamp.Stamp{Context: stamp.Context(r.Planner.Incarnation, key, g.Group), Version: r.versionOf(t),
-		Digest: stamp.Digest(values)}
+		Digest: plan.Digest(g.Binding, values)}
 	w := target.On(g.Binding, doing, key)
 	for i, name := range g.Rule.Writes {
 		w.Put(name, values[i])
@@ -180,7 +180,7 @@ func (r run) shownVersion(g plan.GroupRef, key change.Key, seen change.Image, va
 	if seen == nil {
 		return "", false
 	}
-	digest := stamp.Digest(values)
+	digest := plan.Digest(g.Binding, values)
 	s, ok := stamp.Read(seen.Lookup(g.Stamp), contextOf(g.Binding, r.Planner.Incarnation, key, g.Group))
 	return s.Version, ok && s.Digest == digest && plan.DigestOf(g.Binding, seen) == digest
 }

@@ -244,13 +244,13 @@ func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Lefto
 	return left
 }
 
-// madeWithoutStamp is a made item that a retired rule may have left, and from which another program took the rule's stamp just before the
-// rule retired. nil for any other item: a rule that makes items has its stamp on it, or one may that is not known here.
+// madeWithoutStamp is a made item that a retired rule left, and from which another program took the rule's stamp just before the rule
+// retired. nil for any other item: if a rule that makes items may have this one, that rule looks at it.
 func (p *Planner) madeWithoutStamp(id ItemRule, img change.Image) *Leftover {
-	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) || p.mayHaveMaker(img) {
+	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) || p.mayHaveMaker(img) || len(p.makersAt(id.Key)) > 0 {
 		return nil
 	}
-	return &Leftover{Last: img, Whole: true, Makers: p.makersAt(id.Key)}
+	return &Leftover{Last: img, Whole: true}
 }
 
 // mayHaveMaker reports whether an item has the stamp of a rule that makes items, or of one that is not known here.
@@ -264,9 +264,19 @@ func (bs *Bindings) mayHaveMaker(img change.Image) bool {
 	return false
 }
 
-// PlanFormerLeftovers asks for taking back what retired rules left on an item that was read.
+// PlanFormerLeftovers asks for taking back what retired rules left on an item that was read. A made item without the stamp of its rule may
+// be that of a rule in force: this rule looks at it.
 func (p *Planner) PlanFormerLeftovers(pl *Changes, key change.Key, img change.Image) {
-	p.planFormerLeftovers(pl, key, 0, nil, img, p.MatchOf(key, img).Entity)
+	m := p.MatchOf(key, img)
+	p.planFormerLeftovers(pl, key, 0, nil, img, m.Entity)
+	if !IsMade(key, img) || p.mayHaveMaker(img) {
+		return
+	}
+	for _, b := range p.makersAt(key) {
+		if !b.Former && !b.Rule.Derives() {
+			b.Family.Rederive(p, pl, b, &Item{Key: key, Image: img, Match: m, Scope: Itself})
+		}
+	}
 }
 
 // WroteAt reports whether retired rules can have written on an item with a key.

@@ -62,7 +62,10 @@ func Holds(b *Binding, img change.Image) bool {
 }
 
 // DigestOf digests what the rule's attributes on an item hold.
-func DigestOf(b *Binding, img change.Image) string { return stamp.Digest(ValuesOf(b.Rule, img)) }
+func DigestOf(b *Binding, img change.Image) string { return Digest(b, ValuesOf(b.Rule, img)) }
+
+// Digest digests values of the rule's attributes, given in their order, for a stamp.
+func Digest(b *Binding, values []change.Value) string { return stamp.Digest(b.Rule.ByName(values)) }
 
 // ValuesOf are the values that an item has of the attributes that a rule writes.
 func ValuesOf(r *rules.Rule, img change.Image) []change.Value {
@@ -76,8 +79,9 @@ func ValuesOf(r *rules.Rule, img change.Image) []change.Value {
 // Covered are those of a rule's attributes that hold what the digest of its stamp tells.
 func (b *Binding) Covered(digest string, img change.Image) []string {
 	var names []string
-	length := stamp.DigitsOfEach(len(b.Rule.Writes))
-	for i, name := range b.Rule.Writes {
+	length, byName := stamp.DigitsOfEach(len(b.Rule.Writes)), slices.Sorted(slices.Values(b.Rule.Writes))
+	for _, name := range b.Rule.Writes {
+		i, _ := slices.BinarySearch(byName, name)
 		if one := stamp.ShortDigest(length, img.Lookup(name)); len(digest) >= (i+1)*length && digest[i*length:(i+1)*length] == one {
 			names = append(names, name)
 		}

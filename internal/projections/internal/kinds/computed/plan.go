@@ -47,7 +47,7 @@ func wantedOf(p *plan.Planner, b *plan.Binding, key change.Key, m *rules.Match, 
 	for _, v := range values {
 		if v.Kind() != change.KindAbsent {
 			s := stamp.Stamp{Context: stamp.Context(p.Incarnation, key, ""), Version: stamp.VersionAt(b.Epoch, change.Position{}),
-				Digest: stamp.Digest(values)}
+				Digest: plan.Digest(b, values)}
 			w.Stamp = change.String(s.String())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
@@ -28,7 +29,7 @@ type unread struct {
 // writeUnread writes to children that references name. One that is refused comes with the refusal: RaceLost also says that only a
 // child's attributes tell whether it refers to the parent.
 func (w run) writeUnread(ctx context.Context, pw parentWrite, keys []change.Key) ([]target.Answer, error) {
-	u := unread{run: w, pw: pw, state: stamp.Stamp{Version: pw.Version, Digest: stamp.Digest(pw.values)}.String()}
+	u := unread{run: w, pw: pw, state: stamp.Stamp{Version: pw.Version, Digest: plan.Digest(pw.Binding, pw.values)}.String()}
 	answers, err := w.Targets.Send(ctx, len(keys), func(i int) *target.Write { return u.to(keys[i]) })
 	if err != nil {
 		return nil, err

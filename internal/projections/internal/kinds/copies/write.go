@@ -31,7 +31,7 @@ func (kind) Write(ctx context.Context, r *host.Run, to target.Sender, f *childre
 		Of(f.Rule).Given(f.Given),
 	}
 	if s, ok := stamp.Read(f.Child.Lookup(f.Stamp), stamp.Context(w.Planner.Incarnation, f.Key, f.Parent.String())); ok {
-		if s.Version >= f.At && s.Digest == stamp.Digest(pw.values) && pw.isOn(f.Child) {
+		if s.Version >= f.At && s.Digest == plan.Digest(pw.Binding, pw.values) && pw.isOn(f.Child) {
 			return target.Written, nil // it has what the parent says
 		}
 		pw.Version = max(pw.Version, s.Version.NextRederived())
@@ -87,7 +87,7 @@ func (w run) writeChild(ctx context.Context, to target.Sender, pw parentWrite, k
 func (w run) writeCopies(ctx context.Context, to target.Sender, pw parentWrite, key change.Key, child change.Image) (
 	ended target.Outcome, current change.Image, err error) {
 	s := stamp.Stamp{Context: stamp.Context(w.Planner.Incarnation, key, pw.Parent.String()), Version: pw.Version,
-		Digest: stamp.Digest(pw.values)}
+		Digest: plan.Digest(pw.Binding, pw.values)}
 	if child.Lookup(pw.Stamp).Equal(change.String(s.String())) && pw.isOn(child) {
 		return target.Written, nil, nil
 	}

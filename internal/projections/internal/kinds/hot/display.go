@@ -25,7 +25,7 @@ func (*kind) Rows() []string {
 	return []string{state.FoldedRows, state.LaneRows, state.CountExtentRows}
 }
 
-// DisplayEvery implements host.Deferrer: a rule may say it itself.
+// DisplayEvery implements host.Debouncer: a rule may say it itself.
 func (*kind) DisplayEvery(b *plan.Binding) time.Duration { return Of(b.Rule).displayEvery }
 
 // Read implements groups.Reader: it adds up the rows of the generation that targets display. The operations of a later generation count for

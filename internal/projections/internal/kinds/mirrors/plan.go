@@ -49,7 +49,7 @@ func keyAt(b *plan.Binding, target change.Key) plan.EffectKey {
 
 // contentDigest digests the values that a rule writes on an item all together, for the ledger. A stamp digests them one by one.
 func contentDigest(r *rules.Rule, img change.Image) string {
-	return stamp.ShortDigest(stamp.DigestDigits, plan.ValuesOf(r, img)...)
+	return stamp.ShortDigest(stamp.DigestDigits, r.ByName(plan.ValuesOf(r, img))...)
 }
 
 // CanHave implements plan.Feeder.

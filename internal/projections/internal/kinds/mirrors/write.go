@@ -70,7 +70,7 @@ func (m maker) placeIs(c *table.Expression, a plan.Action, w targetWrite) string
 // upsert writes a mirror item: only the mirrored attributes, for other rules may own others of the same item.
 func (m maker) upsert(t *target.Write, a plan.Action, w targetWrite, v stamp.Version) {
 	t.Stamp(stamp.Stamp{Context: stamp.Context(m.Planner.Incarnation, a.Target, ""), Version: v,
-		Digest: stamp.Digest(plan.ValuesOf(a.Rule, change.Item(w.item.content)))})
+		Digest: plan.DigestOf(a.Binding, change.Item(w.item.content))})
 	if w.place == placeFree {
 		t.Put(plan.MadeAttribute, change.String(plan.MadeMark(a.Target)))
 	}

@@ -82,7 +82,7 @@ func (k *kind) Write(h *host.Host, a plan.Action, _ stamp.Version) ddb.TransactW
 	return h.Tables.PutPart(state.MemberRow(w.key, w.source, w.shown), "", table.NewExpression())
 }
 
-// DisplayEvery implements host.Deferrer: displays wait as long as the engine's DisplayEvery says.
+// DisplayEvery implements host.Debouncer: displays wait as long as the engine's DisplayEvery says.
 func (k *kind) DisplayEvery(*plan.Binding) time.Duration { return 0 }
 
 // Rows implements host.Keeper.

@@ -33,7 +33,7 @@ func (o outcome) shows() bool { return o.depth > none && o.depth < tooDeep }
 // digest is what the stamp of the outcome holds behind its version: after the digest of the values their depth, so that a change of
 // the depth alone is a change of the item.
 func (o outcome) digest(b *plan.Binding) string {
-	return stamp.Digest(o.values(b)) + stamp.AppendedNumber(o.depth)
+	return plan.Digest(b, o.values(b)) + stamp.AppendedNumber(o.depth)
 }
 
 func (o outcome) values(b *plan.Binding) []change.Value { return Of(b.Rule).values(o.path, o.lineage) }
