@@ -119,8 +119,9 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	switch fate {
 	case "killed":
 		e.left = 1 + l.draw(300)
-	case "short of time":
+	case "short of time": // it may answer all the same
 		limit = time.Duration(1+l.draw(250)) * time.Millisecond
+		l.note(fate)
 	}
 	working, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -128,7 +129,9 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	answer, err := e.f.Invoke(working, payload)
 	timer.Stop()
 	if e.gone() {
-		l.note(fate)
+		if limit == l.limit {
+			l.note(fate)
+		}
 		return nil, lambdaError("Sandbox.Timedout", "killed")
 	}
 	e.mu.Lock()

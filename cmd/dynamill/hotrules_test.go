@@ -102,7 +102,8 @@ func TestHotRulesFromTheCommandLine(t *testing.T) {
 	shows("1", "15")
 
 	w.put(item("POST#1", "LIKE#100"))
-	w.expectSays(ending.ExitDone, []string{"likes: `dynamill run` now counts the table for these rules"}, "replay", "--recount", "likes")
+	w.expectSays(ending.ExitDone, []string{"likes: to be counted anew by `dynamill run`, which must be running"}, "replay", "--recount",
+		"likes")
 	w.expectSays(ending.ExitDone, []string{"generation 2 is counted anew"}, "status")
 	w.expectSays(ending.ExitUndecided, []string{"rule likes is being counted anew"}, "verify")
 	w.expectSays(ending.ExitDone, nil, "run", "--drain", "--beside-function")

@@ -54,11 +54,12 @@ type Shard struct {
 	ID      string
 	Records int       // behind the checkpoint
 	AtLeast bool      // there may be more
-	Oldest  time.Time // creation of the oldest record behind the checkpoint, or of an earlier one; zero if there is none
+	Oldest  time.Time // creation of the oldest record behind the checkpoint; zero if there is none
 	Done    time.Time // creation of the newest record that was applied; zero if it is not known
 	Lost    bool      // the stream dropped records behind the checkpoint
 	Skipped bool      // the shard is open, and its lease says that it is finished
 	Unknown string    // the reason why the shard could not be read; "" if it could
+	NoOlder time.Time // of a shard that could not be read: no record that waits was created earlier; zero if that is not known
 
 	// Rate is how fast the applied records grow younger: seconds of records in a second.
 	// 0 if it is not known.

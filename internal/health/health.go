@@ -19,7 +19,7 @@ const (
 	Following   State = "following"    // a worker or a function applies the stream
 	CatchingUp  State = "catching up"  // the same, and the lag is greater than the bound
 	Failing     State = "failing"      // a function's last invocation failed
-	Unknown     State = "not known"    // no worker runs, and functions could not be listed
+	Unknown     State = "not known"    // functions could not be listed, and what the workers do does not decide
 	NotStarted  State = "not started"  // neither of dynamill's tables is there
 	NothingRuns State = "nothing runs" // no worker and no function applies the stream
 	RecordsLost State = "records lost" // the stream alone cannot make derived data right
@@ -40,6 +40,7 @@ type Health struct {
 	// Lag is the age of the oldest record that waits; 0 if none does.
 	Lag      time.Duration
 	LagKnown bool
+	lagMost  time.Duration // of shards that could not be read; 0 if nothing bounds it
 }
 
 // Waiting are the records that are not applied.
@@ -75,6 +76,11 @@ func Judge(f Facts) Health {
 	h.LagKnown = f.LeaseTable.There && h.Waiting.Unknown == ""
 	if !h.Waiting.Oldest.IsZero() {
 		h.Lag = max(0, f.Now.Sub(h.Waiting.Oldest))
+	}
+	for _, s := range f.Shards {
+		if !s.NoOlder.IsZero() {
+			h.lagMost = max(h.lagMost, f.Now.Sub(s.NoOlder))
+		}
 	}
 	for _, decide := range []func(*Health) bool{f.judgeTables, f.judgeLosses, f.judgeFunctionBeside, f.judgeWorkers, f.judgeFunctions} {
 		if decide(&h) {
@@ -175,10 +181,13 @@ func (f Facts) judgeWorkers(h *Health) bool {
 		return false
 	}
 	h.State = Following
-	if f.LagMax > 0 && h.Lag > f.LagMax {
+	if f.LagMax > 0 && max(h.Lag, h.lagMost) > f.LagMax {
 		h.State = CatchingUp
 	}
 	parts := []string{h.Waiting.lagText(h.Lag)}
+	if h.lagMost > h.Lag {
+		parts = append(parts, fmt.Sprintf("up to %s in shards that could not be read", short(h.lagMost)))
+	}
 	if h.State == CatchingUp {
 		parts = append(parts, f.rateText())
 	}
@@ -374,8 +383,6 @@ func (f Facts) rateText() string {
 
 func (w Waiting) lagText(lag time.Duration) string {
 	switch {
-	case w.Unknown != "" && lag > 0:
-		return fmt.Sprintf("lag up to %s (%s)", short(lag), w.Unknown)
 	case w.Unknown != "":
 		return "the lag is not known (" + w.Unknown + ")"
 	case w.Records == 0:

@@ -156,7 +156,7 @@ func (l *Look) readBacklog(ctx context.Context, f *health.Facts, arn string, row
 		if s.Err != nil {
 			one.Unknown = unreadReason(s.Err)
 			if row := byID[s.Shard]; one.Oldest.IsZero() && row.EmptyPolls == 0 {
-				one.Oldest = row.Newest // no record that waits is older
+				one.NoOlder = row.Newest
 			}
 		}
 		f.Shards = append(f.Shards, one)

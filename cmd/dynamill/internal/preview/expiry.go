@@ -31,8 +31,8 @@ func unexpired(ctx context.Context, client expiryClient, table string, set *rule
 		if described == nil {
 			var err error
 			if described, err = client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table}); err != nil {
-				warn("allow dynamodb:DescribeTimeToLive on the table", "whether the table deletes items of %s when they expire is not known: %s",
-					e.Name, err)
+				warn("allow dynamodb:DescribeTimeToLive on the table, or run the check again",
+					"whether the table deletes items of %s when they expire is not known: %s", e.Name, err)
 				return warnings
 			}
 		}

@@ -132,7 +132,7 @@ func TestHowAReplayFailedSaysWhatToDo(t *testing.T) {
 		"AccessDeniedException": {ending.ExitEnvironment, "no permission for dynamodb:Scan"},
 		"ExpiredTokenException": {ending.ExitEnvironment, "the AWS credentials have expired: renew them"},
 		"ProvisionedThroughputExceededException": {ending.ExitFailed,
-			"tries them again; lower --budget or --read-rate to ask the table for less"},
+			"tries them again; set or lower --budget or --read-rate to ask the table for less"},
 		"ThrottlingException": {ending.ExitFailed, "--read-rate"},
 		"ValidationException": {ending.ExitFailed, "tries them again"},
 	} {

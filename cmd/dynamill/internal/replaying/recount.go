@@ -44,7 +44,7 @@ func recount(ctx context.Context, w *session.Session, names []string) error {
 		w.PrintJSON(Recounted{names})
 		return nil
 	}
-	w.Print("%s: `dynamill run` now counts the table for these rules, beside the live traffic; items show the former count until it is done\n",
-		printable.Text(strings.Join(names, ", ")))
+	w.Print("%s: to be counted anew by `dynamill run`, which must be running, beside the live traffic; items show the former count until "+
+		"that is done\n", printable.Text(strings.Join(names, ", ")))
 	return nil
 }

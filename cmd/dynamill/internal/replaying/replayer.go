@@ -147,7 +147,7 @@ func (r *replayer) failure(ctx context.Context, totals replay.Totals, err error)
 		}
 		remedy := ""
 		if throttles.IsErrorThrottle(err) == aws.TrueTernary {
-			remedy = "; lower --budget or --read-rate to ask the table for less"
+			remedy = "; set or lower --budget or --read-rate to ask the table for less"
 		}
 		told := &replay.PiecesError{Source: pieces.Source, Pieces: pieces.Pieces}
 		for _, err := range pieces.Errors {

@@ -144,7 +144,7 @@ func (reg *Registry) createRegistry(ctx context.Context, opts Options, tableID s
 		}
 		return &table.SetupError{
 			Problem: fmt.Sprintf("table %s holds items, but not dynamill's state", reg.tables.StateTable),
-			Remedy:  "name another one with --state-table, or leave the flag out",
+			Remedy:  "name another one with --state-table, or leave it out",
 		}
 	}
 	if err := reg.tables.EnsureTTL(ctx); err != nil {

@@ -113,7 +113,7 @@ func (ts *Tables) StateTableActive(ctx context.Context) (bool, error) {
 	if SchemaOf(out.Table) != stateSchema {
 		err = &SetupError{
 			Problem: fmt.Sprintf("table %s is no state table: its keys are not the texts %s and %s", ts.StateTable, PK, SK),
-			Remedy:  "name another one with --state-table, or leave the flag out",
+			Remedy:  "name another one with --state-table, or leave it out",
 		}
 	}
 	return out.Table.TableStatus == ddb.TableStatusActive, err

@@ -225,7 +225,7 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	}
 	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
 	switch u := theirs.Decl.Unique; {
-	case r.traits.WholeKey != nil || r.traits.AlongItself():
+	case r.traits.WholeKey != nil || r.traits.AlongItself() || r.derives():
 	case u.Given() && len(r.Decl.By) == 0:
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
 	case u.Given():

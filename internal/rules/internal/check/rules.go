@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
@@ -119,8 +120,12 @@ func (c *checker) template(w declared.Written) *expr.Template {
 // constantExpression warns of a text that reads as an expression, but has no = before it.
 func (c *checker) constantExpression(w declared.Written) {
 	program, err := expr.Compile(w.Template.Text)
-	if err != nil || len(program.Reads()) == 0 || program.Type() == expr.Any && !strings.Contains(w.Template.Text, "+") {
-		return // the text is no expression, or one that is a name alone
+	if err != nil || len(program.Reads()) == 0 {
+		return
+	}
+	arithmetic := program.Type() == expr.Number || program.Type() == expr.Any
+	if arithmetic && !strings.Contains(w.Template.Text, " ") && !strings.Contains(w.Template.Text, "(") {
+		return // a name alone, or a text such as blog-post or text/plain
 	}
 	c.Warn(c.expressionPlace(w.Template), "rule.constant", fmt.Sprintf("if it is an expression, write %q", "= "+w.Template.Text),
 		"every item gets the text %q", w.Template.Text)
@@ -212,7 +217,8 @@ func (c *checker) readAttribute(w declared.Word, of *Entity) {
 	c.reservedHint(w, readYourOwn)
 	remedy := ""
 	if steps := strings.Split(w.Text, "."); of != nil && len(steps) == 2 && steps[0] != "" && steps[1] != "" {
-		own := steps[0] + strings.ToUpper(steps[1][:1]) + steps[1][1:]
+		_, first := utf8.DecodeRuneInString(steps[1])
+		own := steps[0] + strings.ToUpper(steps[1][:first]) + steps[1][first:]
 		remedy = fmt.Sprintf("another rule can make the part an attribute: { set: { %s: \"${%s}\" }, of: %s }", own, w.Text, of.Decl.Name.Text)
 	}
 	c.whole(w, remedy)

@@ -223,8 +223,8 @@ func (p Parser) plainConstants(n *document.Node, what string, null bool) []Const
 	for _, c := range cs {
 		if text := c.Value.Text(); c.Value.Kind() == change.KindString && strings.Contains(text, "${") && !p.Former {
 			hint := "write the value itself, without ${ }"
-			if what == "set" {
-				hint = fmt.Sprintf("let another rule work it out for each of the items: { set: { %s: %q }, of: THEIR_ENTITY }", c.Name.Text, text)
+			if null { // of a rule
+				hint += fmt.Sprintf("; or let another rule work it out for each of the items: { set: { %s: %q }, of: THEIR_ENTITY }", c.Name.Text, text)
 			}
 			p.Add(c.Name.Node.Place, "rule.constant", hint, "%s holds constants: this one is the text %q itself", what, text)
 		}
