@@ -119,9 +119,8 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	switch fate {
 	case "killed":
 		e.left = 1 + l.draw(300)
-	case "short of time": // it may answer all the same
-		limit = time.Duration(1+l.draw(250)) * time.Millisecond
-		l.note(fate)
+	case "short of time": // it is killed, or answers all the same
+		limit = time.Duration(1+l.draw(40)) * time.Millisecond
 	}
 	working, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -129,9 +128,7 @@ func (l *fleet) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	answer, err := e.f.Invoke(working, payload)
 	timer.Stop()
 	if e.gone() {
-		if limit == l.limit {
-			l.note(fate)
-		}
+		l.note(fate)
 		return nil, lambdaError("Sandbox.Timedout", "killed")
 	}
 	e.mu.Lock()

@@ -364,13 +364,19 @@ func (f Facts) waiting() (w Waiting) {
 
 // rateText says how fast the shard that is furthest behind catches up.
 func (f Facts) rateText() string {
-	furthest := Shard{}
+	furthest, oldest := Shard{}, time.Time{}
 	for _, s := range f.Shards {
-		if !s.Oldest.IsZero() && (furthest.Oldest.IsZero() || s.Oldest.Before(furthest.Oldest)) {
-			furthest = s
+		of := s.Oldest
+		if of.IsZero() {
+			of = s.NoOlder
+		}
+		if !of.IsZero() && (oldest.IsZero() || of.Before(oldest)) {
+			furthest, oldest = s, of
 		}
 	}
 	switch rate := furthest.Rate; {
+	case !furthest.NoOlder.IsZero():
+		return "the rate of the shard that may be furthest behind is not known"
 	case rate == 0:
 		return "the rate is not known from one look (--watch tells it)"
 	case rate <= 1:

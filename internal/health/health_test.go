@@ -54,12 +54,12 @@ func TestJudge(t *testing.T) {
 			"following: the lag is not known (s1: refused), 1 process"},
 		"a shard that is far behind could not be read": {func(f *Facts) {
 			f.Shards[0] = Shard{ID: "s1", Unknown: "refused", AtLeast: true, NoOlder: now.Add(-time.Hour)}
-		}, CatchingUp, "catching up: the lag is not known (s1: refused), up to 1h0m0s in shards that could not be read, the rate is not known " +
-			"from one look (--watch tells it), 1 process"},
+		}, CatchingUp, "catching up: the lag is not known (s1: refused), up to 1h0m0s in shards that could not be read, the rate of the " +
+			"shard that may be furthest behind is not known, 1 process"},
 		"one of two shards that is far behind could not be read": {func(f *Facts) {
 			f.Shards = append(f.Shards, Shard{ID: "s2", Unknown: "refused", AtLeast: true, NoOlder: now.Add(-time.Hour)})
 		}, CatchingUp, "catching up: lag 2s, at least 1 record waits, the oldest since 2026-01-02T03:04:03Z, up to 1h0m0s in shards that could " +
-			"not be read, the rate is not known from one look (--watch tells it), 1 process"},
+			"not be read, the rate of the shard that may be furthest behind is not known, 1 process"},
 		"beside a function": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Enabled", "OK") }, Following,
 			"following: lag 2s, 1 record waits, the oldest since 2026-01-02T03:04:03Z, 1 process"},
 		"beside a function that is disabled": {func(f *Facts) { f.BesideFunction, f.Functions = true, function("Disabled", "") }, NothingRuns,

@@ -126,37 +126,45 @@ func TestWhoOnlyAttachesSpreadsNothing(t *testing.T) {
 	}
 }
 
-// TestAMirrorItemWithoutItsStamp has another program take the stamp off a mirror item, and the rule change or go before the record of that
-// is applied, or soon after.
+// TestAMirrorItemWithoutItsStamp has another program take the stamp off a mirror item, or spoil it, and the rule change or go before the
+// record of that is applied, or soon after.
 func TestAMirrorItemWithoutItsStamp(t *testing.T) {
+	mirrored, other := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}, change.Key{Partition: "GROUP#g1", Sort: "USER#u2"}
+	stamps := map[string]func(w *world) change.Value{
+		"none":             func(*world) change.Value { return change.Value{} },
+		"that of another":  func(w *world) change.Value { return w.get(other)[stampOf("member-list")] },
+		"what is no stamp": func(*world) change.Value { return s("x") },
+	}
 	for name, c := range map[string]struct {
 		rule  string // "" if it goes
 		stays bool
 	}{
-		"the rule goes":                            {"", false},
-		"the rule does not ask for the item":       {`member-list: { mirror: Membership, as: Member, where: role == "none" }`, false},
-		"the rule asks for the item with less":     {"member-list: { mirror: Membership, as: Member, attributes: [role] }", true},
-		"the rule names the same in another order": {"member-list: { mirror: Membership, as: Member, attributes: [joinedAt, role] }", true},
+		"the rule goes":                              {"", false},
+		"the rule does not ask for the item":         {`member-list: { mirror: Membership, as: Member, where: role == "none" }`, false},
+		"the rule asks for the item with less":       {"member-list: { mirror: Membership, as: Member, attributes: [role] }", true},
+		"the rule names the same in another order":   {"member-list: { mirror: Membership, as: Member, attributes: [joinedAt, role] }", true},
+		"the rule makes items that cannot have keys": {"member-list: { mirror: Group, as: Member, by: { userId: groupId } }", false},
 	} {
 		for _, applied := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/%t", name, applied), func(t *testing.T) {
-				w := newWorld(t, socialRules)
-				w.social()
-				from := w.drain(w.seeded(), 0)
-				mirrored := change.Key{Partition: "GROUP#g1", Sort: "USER#u1"}
-				w.update(mirrored, change.Item{stampOf("member-list"): {}, "notes": s("the application's own")})
-				e := w.changing(withRule(t, socialRules, "member-list", c.rule), nil)
-				if applied {
-					from = w.drain(e, from)
-				}
-				w.replay(e)
-				w.drain(e, from)
-				left := w.get(mirrored)
-				if c.stays != (left != nil) || c.stays && left["notes"].Text() == "" {
-					t.Errorf("left is %v", left)
-				}
-				w.expectTrue()
-			})
+			for stamped, stamp := range stamps {
+				t.Run(fmt.Sprintf("%s, stamp: %s, applied: %t", name, stamped, applied), func(t *testing.T) {
+					w := newWorld(t, socialRules)
+					w.social()
+					from := w.drain(w.seeded(), 0)
+					w.update(mirrored, change.Item{stampOf("member-list"): stamp(w), "notes": s("the application's own")})
+					e := w.changing(withRule(t, socialRules, "member-list", c.rule), nil)
+					if applied {
+						from = w.drain(e, from)
+					}
+					w.replay(e)
+					w.drain(e, from)
+					left := w.get(mirrored)
+					if c.stays != (left != nil) || c.stays && left["notes"].Text() == "" {
+						t.Errorf("left is %v", left)
+					}
+					w.expectTrue()
+				})
+			}
 		}
 	}
 }

@@ -95,7 +95,7 @@ entities:
 rules:
   meant: { set: { total: price * quantity, mail: lower(email), open: 'state == "new"', label: a + b }, of: Line }
   not:   { set: { product: "= price * quantity", text: ACTIVE, host: example.com, note: paid at once, key: "X#${lineId}", n: 3 }, of: Line }
-  signs: { set: { kind: blog-post, mime: text/plain, na: N/A }, of: Line }
+  signs: { set: { kind: blog-post, mime: text/plain, na: N/A, state: (draft), title: "Mr " }, of: Line }
 `), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func club(users int, incarnation string) (items, rows made) {
 		}
 	}
 	role, joined := change.String("member"), change.String("2025-01-01")
-	digest := oracle.ShortDigest(8, role, joined)
+	digest := oracle.ShortDigest(8, joined, role) // in the order of their names
 	stamp := func(key change.Key) string {
 		return oracle.ShortDigest(8, change.String(incarnation), change.String(key.String()), change.String("")) + "0--" + digest
 	}

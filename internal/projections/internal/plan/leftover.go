@@ -245,23 +245,38 @@ func (p *Planner) Reassess(id ItemRule, seen *Leftover, img change.Image) *Lefto
 }
 
 // madeWithoutStamp is a made item that a retired rule left, and from which another program took the rule's stamp just before the rule
-// retired. nil for any other item: if a rule that makes items may have this one, that rule looks at it.
+// retired. nil for any other item: if another rule may have made this one, that rule looks at it.
 func (p *Planner) madeWithoutStamp(id ItemRule, img change.Image) *Leftover {
-	if !id.Rule.MakesItems() || id.Rule.Derives() || !IsMade(id.Key, img) || p.mayHaveMaker(img) || len(p.makersAt(id.Key)) > 0 {
+	if !id.Rule.MakesItems() || id.Rule.Derives() || !p.HasLostStamp(id.Key, img) {
 		return nil
+	}
+	for _, b := range p.makersAt(id.Key) {
+		if _, known := b.Rule.SourceKey(id.Key); known || b.Former || b.Claimed() || b.Rule.Derives() {
+			return nil
+		}
 	}
 	return &Leftover{Last: img, Whole: true}
 }
 
+// HasLostStamp reports whether an item that the engine made carries no stamp of a rule that makes items: another program took it off.
+func (bs *Bindings) HasLostStamp(key change.Key, img change.Image) bool {
+	return IsMade(key, img) && !bs.mayHaveMaker(img)
+}
+
 // mayHaveMaker reports whether an item has the stamp of a rule that makes items, or of one that is not known here.
 func (bs *Bindings) mayHaveMaker(img change.Image) bool {
-	for name := range img.All() {
-		id, stamped := strings.CutPrefix(name, stamp.Prefix)
-		if b := bs.AnyByID(id); stamped && (b == nil || b.Rule.MakesItems()) {
+	for name, v := range img.All() {
+		id, ours := strings.CutPrefix(name, stamp.Prefix)
+		if b := bs.AnyByID(id); ours && (b == nil || b.Rule.MakesItems() && isStamp(v)) {
 			return true
 		}
 	}
 	return false
+}
+
+func isStamp(v change.Value) bool {
+	_, ok := stamp.Parse(v)
+	return ok
 }
 
 // PlanFormerLeftovers asks for taking back what retired rules left on an item that was read. A made item without the stamp of its rule may
@@ -269,7 +284,7 @@ func (bs *Bindings) mayHaveMaker(img change.Image) bool {
 func (p *Planner) PlanFormerLeftovers(pl *Changes, key change.Key, img change.Image) {
 	m := p.MatchOf(key, img)
 	p.planFormerLeftovers(pl, key, 0, nil, img, m.Entity)
-	if !IsMade(key, img) || p.mayHaveMaker(img) {
+	if !p.HasLostStamp(key, img) {
 		return
 	}
 	for _, b := range p.makersAt(key) {

@@ -124,7 +124,7 @@ func (c *checker) constantExpression(w declared.Written) {
 		return
 	}
 	arithmetic := program.Type() == expr.Number || program.Type() == expr.Any
-	if arithmetic && !strings.Contains(w.Template.Text, " ") && !strings.Contains(w.Template.Text, "(") {
+	if arithmetic && !strings.ContainsAny(strings.Trim(w.Template.Text, " ()"), " (*") {
 		return // a name alone, or a text such as blog-post or text/plain
 	}
 	c.Warn(c.expressionPlace(w.Template), "rule.constant", fmt.Sprintf("if it is an expression, write %q", "= "+w.Template.Text),

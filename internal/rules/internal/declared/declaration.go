@@ -94,7 +94,7 @@ func (d *Declaration) readDisplay(t *Traits) {
 
 // ReadConstants reads attributes that the rule sets to constants.
 func (d *Declaration) ReadConstants(key string) {
-	for _, c := range d.Constants(key) {
+	for _, c := range d.constants(key, "{ set: { %s: %q }, of: THEIR_ENTITY }") {
 		d.Written = append(d.Written, Written{As: c.Name, Constant: c.Value})
 	}
 }
@@ -125,9 +125,11 @@ func (d *Declaration) IsEmpty(key string) bool {
 func (d *Declaration) HasKey(key string) bool { return d.values[key] != nil }
 
 // Constants reads a mapping from attributes to constants.
-func (d *Declaration) Constants(key string) []Constant {
+func (d *Declaration) Constants(key string) []Constant { return d.constants(key, "") }
+
+func (d *Declaration) constants(key, otherRule string) []Constant {
 	if n := d.values[key]; n != nil {
-		return d.parser.plainConstants(n, key, true)
+		return d.parser.plainConstants(n, key, true, otherRule)
 	}
 	return nil
 }

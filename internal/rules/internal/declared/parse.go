@@ -155,7 +155,7 @@ func (p Parser) entities(n *document.Node, f *File) {
 		}
 		p.fields(entry.Value, "entity "+entry.Name, "entity.unknown_field", map[string]func(document.Field){
 			"unique":           func(u document.Field) { e.Unique = p.name(p.word(u.Value, "unique")) },
-			"match":            func(m document.Field) { e.Match = p.plainConstants(m.Value, "match", false) },
+			"match":            func(m document.Field) { e.Match = p.plainConstants(m.Value, "match", false, "") },
 			"derived":          func(d document.Field) { e.Derived = p.flag(d, "derived") },
 			"expire":           func(x document.Field) { e.Expire = p.word(x.Value, "expire") },
 			"expire_attribute": func(x document.Field) { e.ExpireAttribute = p.name(p.word(x.Value, "expire_attribute")) },
@@ -217,14 +217,15 @@ func (p Parser) entityKey(n *document.Node, e *Entity) {
 	}
 }
 
-// plainConstants reads constants, and refuses those that look like templates.
-func (p Parser) plainConstants(n *document.Node, what string, null bool) []Constant {
+// plainConstants reads constants, and refuses those that look like templates. otherRule is the form of a rule that could work such a value
+// out, with %s for the attribute and %q for the template; "" if none could.
+func (p Parser) plainConstants(n *document.Node, what string, null bool, otherRule string) []Constant {
 	cs := p.constants(n, what, null)
 	for _, c := range cs {
 		if text := c.Value.Text(); c.Value.Kind() == change.KindString && strings.Contains(text, "${") && !p.Former {
 			hint := "write the value itself, without ${ }"
-			if null { // of a rule
-				hint += fmt.Sprintf("; or let another rule work it out for each of the items: { set: { %s: %q }, of: THEIR_ENTITY }", c.Name.Text, text)
+			if otherRule != "" {
+				hint += "; or let another rule work it out for each of the items: " + fmt.Sprintf(otherRule, c.Name.Text, text)
 			}
 			p.Add(c.Name.Node.Place, "rule.constant", hint, "%s holds constants: this one is the text %q itself", what, text)
 		}
