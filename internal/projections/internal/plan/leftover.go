@@ -251,16 +251,18 @@ func (p *Planner) madeWithoutStamp(id ItemRule, img change.Image) *Leftover {
 		return nil
 	}
 	for _, b := range p.makersAt(id.Key) {
-		if _, known := b.Rule.SourceKey(id.Key); known || b.Former || b.Claimed() || b.Rule.Derives() {
+		if _, known := b.Rule.SourceKey(id.Key); known || b.Claimed() || b.Rule.Derives() {
 			return nil
 		}
 	}
 	return &Leftover{Last: img, Whole: true}
 }
 
-// HasLostStamp reports whether an item that the engine made carries no stamp of a rule that makes items: another program took it off.
+// HasLostStamp reports whether an item that the engine made carries no stamp of a rule that makes items: another program took it off. Until
+// a former rule retires that may have made it, the item stays that rule's.
 func (bs *Bindings) HasLostStamp(key change.Key, img change.Image) bool {
-	return IsMade(key, img) && !bs.mayHaveMaker(img)
+	makes := func(b *Binding) bool { return b.Rule.MakesItems() }
+	return IsMade(key, img) && !bs.mayHaveMaker(img) && !slices.ContainsFunc(bs.formersAt(key, false), makes)
 }
 
 // mayHaveMaker reports whether an item has the stamp of a rule that makes items, or of one that is not known here.
@@ -288,7 +290,7 @@ func (p *Planner) PlanFormerLeftovers(pl *Changes, key change.Key, img change.Im
 		return
 	}
 	for _, b := range p.makersAt(key) {
-		if !b.Former && !b.Rule.Derives() {
+		if !b.Rule.Derives() {
 			b.Family.Rederive(p, pl, b, &Item{Key: key, Image: img, Match: m, Scope: Itself})
 		}
 	}
