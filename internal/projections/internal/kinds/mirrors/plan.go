@@ -72,7 +72,8 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		// A stamp on an item that had none may be ours or put back with a former
 		// state of the item.
 		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
-		if ours || plan.Untouched(b, rec.Old, rec.New) && !p.HasLostStamp(rec.Key, rec.New) {
+		kept := func() bool { return plan.Stamped(b, context, rec.New) || !p.HasLostStamp(rec.Key, rec.New) }
+		if ours || plan.Untouched(b, rec.Old, rec.New) && kept() {
 			return false
 		}
 	}
