@@ -102,9 +102,10 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "the families of kinds use what all kinds share; that asks a rule for its roles",
 	},
 	{
-		from: []string{"./internal/projections/internal"}, except: []string{"./internal/projections/internal/kinds"},
-		to:  []string{"./internal/projections/internal/children"},
-		why: "parents are followed to their children for the families of kinds alone",
+		from:   []string{"./internal/projections/internal"},
+		except: []string{"./internal/projections/internal/kinds", "./internal/projections/internal/childaudit"},
+		to:     []string{"./internal/projections/internal/children", "./internal/projections/internal/childaudit"},
+		why:    "parents are followed to their children, and audited with them, for the families of kinds alone",
 	},
 	{
 		from: []string{"./internal/projections/internal/stamp"}, to: []string{"./internal/rules", "./internal/projections/internal"},

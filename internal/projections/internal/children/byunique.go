@@ -130,7 +130,7 @@ func (w Run) ReadParents(ctx context.Context, parents []plan.ItemRule) (map[plan
 	items, err := w.Tables.ReadItems(ctx, "reading parents", keys)
 	found := map[plan.ItemRule]change.Item{}
 	for p, key := range where {
-		if isParent(w.Planner, p, key, items[key]) {
+		if IsParent(w.Planner, p, key, items[key]) {
 			found[p] = items[key]
 		}
 	}
@@ -145,8 +145,8 @@ func ownerOf(locator table.Row) (change.Key, bool) {
 	return change.Key{}, false
 }
 
-// isParent reports whether an item is a parent: of the parents' entity, and still known by the value if the parent is one.
-func isParent(p *plan.Planner, id plan.ItemRule, key change.Key, item change.Item) bool {
+// IsParent reports whether an item is a parent: of the parents' entity, and still known by the value if the parent is one.
+func IsParent(p *plan.Planner, id plan.ItemRule, key change.Key, item change.Item) bool {
 	m, ok := as(id.Rule.Source, p, key, table.Image(item))
 	if !ok || !id.Rule.ByUnique {
 		return ok

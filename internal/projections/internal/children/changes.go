@@ -10,8 +10,7 @@ import (
 )
 
 // Following is what a kind embeds whose rules follow parents to their children; K is the kind, a Family. It has the roles of a kind
-// that are the same for all of them: plan.Family but for Explain, host.Kind, host.Postponer, host.Sweeper, host.Grouper, audit.Family,
-// auditing.Family and explaining.Family.
+// that are the same for all of them: plan.Family but for Explain, host.Kind, host.Postponer, host.Sweeper and host.Grouper.
 type Following[K any] struct{}
 
 // Changes holds the changes that rules which follow parents ask for: parents to be written on their children, and children to be filled

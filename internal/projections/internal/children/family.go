@@ -12,8 +12,6 @@ import (
 	"context"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -44,19 +42,6 @@ type Family interface {
 
 	// Needs reports whether an item that refers to no parent may hold something that Unlinked changes.
 	Needs(b *plan.Binding, img change.Image) bool
-
-	// Drift is the sort of drift of a child that does not hold what its parent gives.
-	Drift() drift.Kind
-	// Gives tells an audit what a parent gives; nil: it does not exist.
-	Gives(p *plan.Planner, b *plan.Binding, key change.Key, parent change.Image) string
-	// Holds tells an audit what a child holds of that.
-	Holds(p *plan.Planner, b *plan.Binding, s *audit.Subject, l Link) string
-	// Agree reports whether a child holds what its parent gives.
-	Agree(b *plan.Binding, gives, holds string) bool
-	// Alone tells an audit facts about an item of the children's entity that refers to no parent.
-	Alone(p *plan.Planner, b *plan.Binding, s *audit.Subject, l Link, emit func(drift.Fact))
-	// Takes tells people what a child does with its parent: "takes its copies from".
-	Takes() string
 }
 
 // Spreader is a Family that can write what a parent gives without reading the parent again for the children. The fan-outs of other

@@ -17,13 +17,13 @@ func (w Run) PruneAll(ctx context.Context, b *plan.Binding, rows []Row) error {
 		return nil
 	}
 	return w.Tables.Each(ctx, len(rows), func(ctx context.Context, i int) error {
-		_, err := pruneReference(ctx, w.Tables, b.ID, rows[i])
+		_, err := PruneReference(ctx, w.Tables, b.ID, rows[i])
 		return err
 	})
 }
 
-// pruneReference deletes a reference whose child is gone or refers elsewhere. It reports false if the reference was put again.
-func pruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) (bool, error) {
+// PruneReference deletes a reference whose child is gone or refers elsewhere. It reports false if the reference was put again.
+func PruneReference(ctx context.Context, tables *table.Tables, rule string, reference table.Row) (bool, error) {
 	c := table.NewExpression()
 	condition := table.Whole(c.SameAs(reference, "a"))
 	return tables.DeleteStateIf(ctx, rule, "pruning a reference", table.KeyOf(reference), condition, c)
@@ -55,7 +55,7 @@ func (Following[K]) Sweep(ctx context.Context, h *host.Host, rows []table.Row) e
 		if l.Refers && state.ReferenceKey(b, l.Parent, child) == table.KeyOf(own[i]) {
 			return nil
 		}
-		_, err := pruneReference(ctx, h.Tables, b.ID, own[i])
+		_, err := PruneReference(ctx, h.Tables, b.ID, own[i])
 		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -15,7 +16,10 @@ import (
 // Copy is the kind.
 var Copy rules.Kind = kind{}
 
-type kind struct{ children.Following[kind] }
+type kind struct {
+	children.Following[kind]
+	childaudit.Auditing[kind]
+}
 
 var traits = rules.Traits{
 	Number: 1,

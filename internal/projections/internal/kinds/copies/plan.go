@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -15,6 +16,7 @@ import (
 
 var (
 	_ children.Spreader = kind{}
+	_ childaudit.Family = kind{}
 	_ host.Kind         = kind{}
 	_ host.Postponer    = kind{}
 	_ host.Sweeper      = kind{}
@@ -58,29 +60,29 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	}.Explain(pl, b, tell)
 }
 
-// Takes implements children.Family.
+// Takes implements childaudit.Family.
 func (kind) Takes() string { return "takes its copies from" }
 
 // copied is the kind of drift of an attribute that a rule copies.
 const copied drift.Kind = "copy"
 
-// Drift implements children.Family.
+// Drift implements childaudit.Family.
 func (kind) Drift() drift.Kind { return copied }
 
-// Gives implements children.Family.
+// Gives implements childaudit.Family.
 func (kind) Gives(_ *plan.Planner, b *plan.Binding, _ change.Key, parent change.Image) string {
 	return change.Digest(Of(b.Rule).Given(parent)...)
 }
 
-// Holds implements children.Family.
+// Holds implements childaudit.Family.
 func (kind) Holds(_ *plan.Planner, b *plan.Binding, s *audit.Subject, _ children.Link) string {
 	return change.Digest(plan.ValuesOf(b.Rule, s.Image)...)
 }
 
-// Agree implements children.Family.
+// Agree implements childaudit.Family.
 func (kind) Agree(_ *plan.Binding, gives, holds string) bool { return gives == holds }
 
-// Alone implements children.Family.
+// Alone implements childaudit.Family.
 func (kind) Alone(_ *plan.Planner, b *plan.Binding, s *audit.Subject, l children.Link, emit func(drift.Fact)) {
 	isThere := func(name string) bool { return s.Image.Lookup(name).Kind() != change.KindAbsent }
 	if l.Bad == nil && slices.ContainsFunc(b.Rule.Writes, isThere) {

@@ -7,13 +7,13 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
-	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
 var ofCopies = &auditing.Procedure{
-	Rows: auditing.Rows{children.LocatorRow}, Items: auditing.Items{auditing.OwnItem, children.ParentsOf}, Judge: judgeCopy,
-	Tasks: children.TasksOf,
+	Rows: auditing.Rows{childaudit.LocatorRow}, Items: auditing.Items{auditing.OwnItem, childaudit.ParentsOf}, Judge: judgeCopy,
+	Tasks: childaudit.TasksOf,
 }
 
 // Procedure implements auditing.Family.
@@ -21,18 +21,18 @@ func (k kind) Procedure(of drift.Kind) *auditing.Procedure {
 	if of == copied {
 		return ofCopies
 	}
-	return k.Following.Procedure(of)
+	return k.Auditing.Procedure(of)
 }
 
 func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	b, child := e.ByID(sus.Rule), e.Items[sus.Item]
 	reading := drift.ReadingOf(sus, "")
-	l := children.SuspectLink(e, sus)
+	l := childaudit.SuspectLink(e, sus)
 	want := make([]change.Value, len(b.Rule.Attributes))
 	elsewhere := b.Rule.ByUnique && l.Refers && l.Parent.String() != sus.Group
 	if l.Refers {
-		want = Of(b.Rule).Given(children.ParentNow(e, sus, l.Parent))
-		for _, key := range children.ParentsOf(e, sus) {
+		want = Of(b.Rule).Given(childaudit.ParentNow(e, sus, l.Parent))
+		for _, key := range childaudit.ParentsOf(e, sus) {
 			reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		}
 		if b.Rule.ByUnique {

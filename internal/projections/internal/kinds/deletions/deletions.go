@@ -6,6 +6,7 @@ package deletions
 import (
 	"fmt"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -13,7 +14,10 @@ import (
 // Delete is the kind.
 var Delete rules.Kind = kind{}
 
-type kind struct{ children.Following[kind] }
+type kind struct {
+	children.Following[kind]
+	childaudit.Auditing[kind]
+}
 
 var traits = rules.Traits{
 	Number: 12,

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -16,6 +17,7 @@ import (
 
 var (
 	_ children.Marking  = kind{}
+	_ childaudit.Family = kind{}
 	_ host.Kind         = kind{}
 	_ host.Postponer    = kind{}
 	_ host.Sweeper      = kind{}
@@ -127,16 +129,16 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	}
 }
 
-// Takes implements children.Family.
+// Takes implements childaudit.Family.
 func (kind) Takes() string { return "goes with" }
 
 // child is the kind of drift of an item that goes with its parent, and is there without it.
 const child drift.Kind = "child"
 
-// Drift implements children.Family.
+// Drift implements childaudit.Family.
 func (kind) Drift() drift.Kind { return child }
 
-// Gives implements children.Family: whether the parent is there.
+// Gives implements childaudit.Family: whether the parent is there.
 func (kind) Gives(_ *plan.Planner, _ *plan.Binding, _ change.Key, parent change.Image) string {
 	if parent == nil {
 		return ""
@@ -146,11 +148,11 @@ func (kind) Gives(_ *plan.Planner, _ *plan.Binding, _ change.Key, parent change.
 
 const there = "there"
 
-// Holds implements children.Family.
+// Holds implements childaudit.Family.
 func (kind) Holds(*plan.Planner, *plan.Binding, *audit.Subject, children.Link) string { return "" }
 
-// Agree implements children.Family.
+// Agree implements childaudit.Family.
 func (kind) Agree(_ *plan.Binding, gives, _ string) bool { return gives == there }
 
-// Alone implements children.Family: an item that names no parent may stay.
+// Alone implements childaudit.Family: an item that names no parent may stay.
 func (kind) Alone(*plan.Planner, *plan.Binding, *audit.Subject, children.Link, func(drift.Fact)) {}

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -15,8 +16,8 @@ import (
 )
 
 var orphans = &auditing.Procedure{
-	Rows: auditing.Rows{children.LocatorRow, markRow}, Items: auditing.Items{auditing.OwnItem, children.ParentsOf}, Judge: judgeOrphan,
-	Tasks: children.TasksOf, Mend: deleteOrphan,
+	Rows: auditing.Rows{childaudit.LocatorRow, markRow}, Items: auditing.Items{auditing.OwnItem, childaudit.ParentsOf}, Judge: judgeOrphan,
+	Tasks: childaudit.TasksOf, Mend: deleteOrphan,
 }
 
 // Procedure implements auditing.Family.
@@ -24,7 +25,7 @@ func (k kind) Procedure(of drift.Kind) *auditing.Procedure {
 	if of == child {
 		return orphans
 	}
-	return k.Following.Procedure(of)
+	return k.Auditing.Procedure(of)
 }
 
 // parentOf is the parent of a suspect.
@@ -40,12 +41,12 @@ func markRow(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 // judgeOrphan judges a child without a parent. If a mark says that the parent was deleted, the child must not be there any more. Otherwise
 // it is an orphan: nothing tells that its parent was ever there.
 func judgeOrphan(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
-	parent, l := parentOf(e, sus), children.SuspectLink(e, sus)
+	parent, l := parentOf(e, sus), childaudit.SuspectLink(e, sus)
 	mark := e.Rows[state.ParentKey(parent.Binding, parent.Key)]
-	exists := children.ParentNow(e, sus, parent.Key) != nil
+	exists := childaudit.ParentNow(e, sus, parent.Key) != nil
 	orphaned := l.Refers && l.Parent == parent.Key && !exists
 	reading := drift.ReadingOf(sus, change.Digest(auditing.RowValue(mark), change.String(fmt.Sprint(l.Parent, l.Refers, exists))))
-	for _, key := range children.ParentsOf(e, sus) {
+	for _, key := range childaudit.ParentsOf(e, sus) {
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 	}
 	name := children.NameOf(parent.Binding, parent.Key)

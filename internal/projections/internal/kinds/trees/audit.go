@@ -22,7 +22,7 @@ import (
 // placeDrift is the kind of drift of what an item shows of its place.
 const placeDrift drift.Kind = "place in a tree"
 
-// Drift implements children.Family.
+// Drift implements childaudit.Family.
 func (kind) Drift() drift.Kind { return placeDrift }
 
 // shown is what an item shows, as a fact tells it.
@@ -94,26 +94,26 @@ func decode(text string) (s shown) {
 	return s
 }
 
-// Gives implements children.Family.
+// Gives implements childaudit.Family.
 func (kind) Gives(p *plan.Planner, b *plan.Binding, key change.Key, parent change.Image) string {
 	return encode(shownBy(p, b, key, parent))
 }
 
-// Holds implements children.Family.
+// Holds implements childaudit.Family.
 func (kind) Holds(p *plan.Planner, b *plan.Binding, s *audit.Subject, _ children.Link) string {
 	found, self := shownBy(p, b, s.Key, s.Image), ownOf(b, &s.Match, s.Image)
 	found.Name, found.HasOwn, found.ID = self.name, self.named, self.id
 	return encode(found)
 }
 
-// Agree implements children.Family.
+// Agree implements childaudit.Family.
 func (kind) Agree(b *plan.Binding, gives, holds string) bool {
 	above, found := decode(gives), decode(holds)
 	want := nameAndID{found.Name, found.ID, found.HasOwn}.below(b, view{exists: above.Exists, known: true, outcome: above.outcome()})
 	return found.is(want) && (!above.Marked || !found.Marked || found.Depth == want.depth)
 }
 
-// Alone implements children.Family.
+// Alone implements childaudit.Family.
 func (kind) Alone(p *plan.Planner, b *plan.Binding, s *audit.Subject, l children.Link, emit func(drift.Fact)) {
 	found, want := shownBy(p, b, s.Key, s.Image), outcomeWithoutParent(b, l, &s.Match, s.Image)
 	if !found.is(want) || found.Marked && found.Depth != want.depth {
@@ -123,7 +123,7 @@ func (kind) Alone(p *plan.Planner, b *plan.Binding, s *audit.Subject, l children
 
 // Facts implements audit.Family. An item that shows nothing may be in a cycle; its judge finds out.
 func (k kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	k.Following.Facts(a, b, s, emit)
+	k.Auditing.Facts(a, b, s, emit)
 	if s.Match.Entity != b.Rule.Target || !k.Link(b, &s.Match, s.Image).Refers {
 		return
 	}
@@ -148,7 +148,7 @@ func (k kind) Procedure(of drift.Kind) *auditing.Procedure {
 	if p := procedures[of]; p != nil {
 		return p
 	}
-	return k.Following.Procedure(of)
+	return k.Auditing.Procedure(of)
 }
 
 // wayUp reads a suspect, and one step after the other what is above it.

@@ -2,6 +2,7 @@ package trees
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
@@ -10,7 +11,7 @@ import (
 )
 
 var (
-	_ children.Family   = kind{}
+	_ childaudit.Family = kind{}
 	_ host.Kind         = kind{}
 	_ host.Parker       = kind{}
 	_ host.Postponer    = kind{}
@@ -62,5 +63,5 @@ func (kind) Explain(pl *plan.Changes, b *plan.Binding, tell func(effect, write s
 	}.Explain(pl, b, tell)
 }
 
-// Takes implements children.Family.
+// Takes implements childaudit.Family.
 func (kind) Takes() string { return "is below" }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -18,7 +19,10 @@ import (
 // Tree is the kind.
 var Tree rules.Kind = kind{}
 
-type kind struct{ children.Following[kind] }
+type kind struct {
+	children.Following[kind]
+	childaudit.Auditing[kind]
+}
 
 const word = "tree"
 

@@ -1,4 +1,4 @@
-package children
+package childaudit
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
@@ -16,7 +18,7 @@ const aboutParents = "5"
 const tagRefer = 'r'
 
 // Facts implements audit.Family.
-func (Following[K]) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
+func (Auditing[K]) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
 	if parent, ok := parentItself(b, s); ok {
 		data := familyOf(b).Gives(a.Planner, b, s.Key, s.Image)
 		if b.Rule.ByUnique {
@@ -39,7 +41,8 @@ func parentItself(b *plan.Binding, s *audit.Subject) (change.Key, bool) {
 }
 
 func factsOfChild(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func(drift.Fact)) {
-	l, family := linkIn(b, &s.Match, s.Image), familyOf(b)
+	family := familyOf(b)
+	l := family.Link(b, &s.Match, s.Image)
 	if l.Bad != nil {
 		audit.MustBeParked(b.ID, s.Key, l.Bad.Code, emit)
 	}
@@ -52,15 +55,15 @@ func factsOfChild(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 // EffectFacts implements audit.Family: these rules feed no ledger.
-func (Following[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
+func (Auditing[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family.
-func (Following[K]) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
+func (Auditing[K]) RowFacts(a *audit.Auditor, r audit.Row, emit func(drift.Fact)) {
 	var kind K
 	b := a.ByID(r.ID)
 	switch {
-	case b == nil || !a.InForce(b) || !isOf(b, kind):
+	case b == nil || !a.InForce(b) || !host.SameFamily(b.Rule.Kind, kind):
 	case r.Kind == "parent" && audit.TornPosition(r.Item):
 		audit.EmitSuspect(drift.Position, r.ID, change.ParseKey(r.Name), emit)
 	case r.Kind == "ref" && !b.Rule.Collection:
@@ -77,10 +80,10 @@ func childOf(r audit.Row) string {
 }
 
 // Case implements audit.Family.
-func (Following[K]) Case(j *audit.Judge) audit.Case {
+func (Auditing[K]) Case(j *audit.Judge) audit.Case {
 	var kind K
 	b := j.Auditor.ByID(j.ID)
-	if j.Kind != aboutParents || !isOf(b, kind) {
+	if j.Kind != aboutParents || b == nil || !host.SameFamily(b.Rule.Kind, kind) {
 		return nil
 	}
 	return &parentCase{Judge: j, binding: b, family: familyOf(b)}
@@ -130,7 +133,7 @@ func (c *parentCase) endChild() {
 	child := change.ParseKey(c.child.Sub)
 	if c.child.Has && !c.family.Agree(c.binding, c.want, c.child.Have) {
 		s := drift.Suspect{Kind: c.family.Drift(), Rule: c.ID, Item: child}
-		if c.binding.Rule.ByUnique || keepsDeletionMarks(c.binding) {
+		if _, marks := c.family.(children.Marking); marks || c.binding.Rule.ByUnique {
 			s.Group, s.Members = c.Text, []string{c.parent}
 		}
 		c.Suspect(s)
@@ -144,5 +147,5 @@ func (c *parentCase) endChild() {
 // End implements audit.Case.
 func (c *parentCase) End() {
 	c.endChild()
-	c.Pointed(NameOf(c.binding, c.Key()), c.children, c.exists)
+	c.Pointed(children.NameOf(c.binding, c.Key()), c.children, c.exists)
 }

@@ -1,4 +1,4 @@
-package children
+package childaudit
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -15,7 +16,7 @@ import (
 )
 
 // StampScope implements explaining.Family: the parent.
-func (Following[K]) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
+func (Auditing[K]) StampScope(b *plan.Binding, s *audit.Subject) (string, bool) {
 	parent, ok := referredParent(b, s)
 	return parent.String(), ok
 }
@@ -25,13 +26,13 @@ func referredParent(b *plan.Binding, s *audit.Subject) (change.Key, bool) {
 	if s.Match.Entity != b.Rule.Target {
 		return change.Key{}, false
 	}
-	l := linkIn(b, &s.Match, s.Image)
+	l := familyOf(b).Link(b, &s.Match, s.Image)
 	return l.Parent, l.Refers
 }
 
 // RowsOf implements explaining.Family: the reference of the item at its parent, and what is kept of the parent; and what is
 // kept of the item as a parent, also if that is gone.
-func (Following[K]) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
+func (Auditing[K]) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) (rows []explaining.Row) {
 	if parent, ok := referredParent(b, s); ok {
 		if !b.Rule.Collection {
 			rows = append(rows, explaining.Row{Key: state.ReferenceKey(b, parent, s.Key), Name: "reference", Rule: b.ID,
@@ -47,9 +48,9 @@ func (Following[K]) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Su
 
 func referenceWords(b *plan.Binding, parent change.Key, r table.Row) string {
 	if r == nil {
-		return "there is none at its parent " + NameOf(b, parent)
+		return "there is none at its parent " + children.NameOf(b, parent)
 	}
-	return familyOf(b).Takes() + " " + NameOf(b, parent) + seenWords(b, r)
+	return familyOf(b).Takes() + " " + children.NameOf(b, parent) + seenWords(b, r)
 }
 
 // seenWords tell as of which version a row is.
@@ -66,11 +67,12 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 		if r == nil {
 			return ""
 		}
-		if family, is := b.Family.(Marking); is {
+		if family, is := b.Family.(children.Marking); is {
 			return family.MarkWords(b, parent, r)
 		}
 		if b.Rule.ByUnique {
-			return "the children of " + NameOf(b, parent) + " were filled after " + printable.Counted(state.ParentAt(b, r).Count(), "change")
+			changes := printable.Counted(state.ParentAt(b, r).Count(), "change")
+			return "the children of " + children.NameOf(b, parent) + " were filled after " + changes
 		}
 		return parent.String() + " is written to its children" + seenWords(b, r)
 	}}
@@ -81,7 +83,7 @@ func parentRows(x *explaining.Explainer, b *plan.Binding, parent change.Key) []e
 				return ""
 			}
 			t, _ := state.ReadTask(x.Reader, x.Planner, r)
-			return taskWords(t, what+" "+NameOf(b, parent))
+			return taskWords(t, what+" "+children.NameOf(b, parent))
 		}}
 	}
 	return []explaining.Row{position, task(false, "writes the remaining children of"), task(true, "fills again the children of")}

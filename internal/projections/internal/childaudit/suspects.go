@@ -1,4 +1,4 @@
-package children
+package childaudit
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -22,7 +23,7 @@ var procedures = map[drift.Kind]*auditing.Procedure{
 
 // Procedure implements auditing.Family: those for references, and for children that cannot name their parent. A family adds that for
 // its own sort of drift.
-func (Following[K]) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
+func (Auditing[K]) Procedure(of drift.Kind) *auditing.Procedure { return procedures[of] }
 
 func referenceKey(t *auditing.Table, sus drift.Suspect) table.Key {
 	return state.ReferenceKey(t.ByID(sus.Rule), change.ParseKey(sus.Group), sus.Item)
@@ -39,8 +40,8 @@ func TasksOf(e *auditing.Evidence, r *drift.Reading) []table.Key {
 }
 
 // SuspectLink is the link of a suspect child as it was read.
-func SuspectLink(e *auditing.Evidence, sus drift.Suspect) Link {
-	return LinkOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item]))
+func SuspectLink(e *auditing.Evidence, sus drift.Suspect) children.Link {
+	return children.LinkOf(e.Planner, e.ByID(sus.Rule), sus.Item, table.Image(e.Items[sus.Item]))
 }
 
 // LocatorRow is where it stands which items are known by the value of a suspect's parent.
@@ -79,7 +80,7 @@ func ParentsOf(e *auditing.Evidence, sus drift.Suspect) (keys []change.Key) {
 func ParentNow(e *auditing.Evidence, sus drift.Suspect, parent change.Key) change.Image {
 	id := plan.ItemRule{Binding: e.ByID(sus.Rule), Key: parent}
 	for _, key := range ParentsOf(e, sus) {
-		if isParent(e.Planner, id, key, e.Items[key]) {
+		if children.IsParent(e.Planner, id, key, e.Items[key]) {
 			return table.Image(e.Items[key])
 		}
 	}
@@ -108,7 +109,7 @@ func judgeReference(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 
 // pruneOrphan deletes a reference whose child is gone or refers elsewhere. It reports false if the reference was put again.
 func pruneOrphan(ctx context.Context, e *auditing.Evidence, r drift.Reading) (bool, error) {
-	return pruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
+	return children.PruneReference(ctx, e.Tables, r.Suspect.Rule, e.Rows[referenceKey(e.Table, r.Suspect)])
 }
 
 func judgeParked(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
