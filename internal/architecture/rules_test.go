@@ -112,9 +112,10 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "texts are spelled without knowing rules, rows or tables",
 	},
 	{
-		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/stamp"},
-		to:   []string{awsSDK, smithy},
-		why:  "what records ask for is worked out without any I/O; the package around it sends the requests",
+		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/stamp",
+			"./internal/projections/internal/leftovers"},
+		to:  []string{awsSDK, smithy},
+		why: "what records ask for is worked out without any I/O; the package around it sends the requests",
 	},
 	{
 		from: []string{"./internal/projections/internal/table"}, to: []string{"./internal/projections", "./internal/rules"},
@@ -180,7 +181,8 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "an audit or an explanation looks at what the other rooms do, and none of them needs it",
 	},
 	{
-		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/audit"},
+		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/audit",
+			"./internal/projections/internal/leftovers"},
 		to: []string{
 			"./internal/projections/internal/table", "./internal/projections/internal/state", "./internal/projections/internal/target",
 			"./internal/projections/internal/sightings",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
@@ -147,12 +148,12 @@ func (p pass) show(ctx context.Context, keys []change.Key) (*plan.Changes, error
 
 // clean plans to take back what retired rules left on items.
 func (p pass) clean(ctx context.Context, keys []change.Key) (*plan.Changes, error) {
-	wrote := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !p.planner.WroteAt(k) })
+	wrote := slices.DeleteFunc(slices.Clone(keys), func(k change.Key) bool { return !leftovers.WroteAt(p.planner, k) })
 	items, err := p.tables.ReadItems(ctx, "reading items to clean", wrote)
 	pl := &plan.Changes{}
 	for _, k := range wrote {
 		if items[k] != nil {
-			p.planner.PlanFormerLeftovers(pl, k, items[k])
+			leftovers.PlanRetired(p.planner, pl, k, items[k])
 		}
 	}
 	return pl, err

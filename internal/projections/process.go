@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -30,7 +31,7 @@ func (e *Engine) process(ctx context.Context, records []change.Record, from *hos
 	var pl *plan.Changes
 	var w *application
 	err = e.registry.Under(ctx, func() error {
-		pl = e.planner.Plan(records)
+		pl = e.planner.Plan(records, leftovers.PlanRecord)
 		w = e.apply(ctx, pl, len(records), from)
 		return nil
 	})
@@ -70,7 +71,7 @@ func (e *Engine) apply(ctx context.Context, pl *plan.Changes, records int, from 
 		family.Apply(ctx, w.Run, pl)
 	}
 	w.rollUp(ctx, pl)
-	w.removeLeftovers(ctx, &pl.Leftovers)
+	w.removeLeftovers(ctx, leftovers.Found(pl))
 	return w
 }
 
@@ -166,14 +167,14 @@ func (w *application) clearMarks(ctx context.Context, pl *plan.Changes, keptMark
 
 // removeLeftovers removes from items what former rules wrote, and what rules wrote before the item changed its entity. An item that is of
 // its former entity again keeps it.
-func (w *application) removeLeftovers(ctx context.Context, leftovers *plan.OrderedMap[plan.ItemRule, plan.Leftover]) {
-	for id, left := range leftovers.All() {
+func (w *application) removeLeftovers(ctx context.Context, found *plan.OrderedMap[plan.ItemRule, leftovers.Leftover]) {
+	for id, left := range found.All() {
 		w.Ended(ctx, left.First, id.Binding, id.Key, w.removeLeftover(ctx, id, left))
 	}
 }
 
 // removeLeftover removes one leftover. It judges the item anew if another writer has changed it meanwhile.
-func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left *leftovers.Leftover) error {
 	return table.Contend(ctx, "taking "+id.Rule.Name+" off "+id.Key.String(), func() (table.Round, error) {
 		if left.Whole {
 			return table.Finished, w.deleteMadeItem(ctx, id, left)
@@ -182,14 +183,14 @@ func (w *application) removeLeftover(ctx context.Context, id plan.ItemRule, left
 		if err != nil || ended != target.RaceLost || current == nil {
 			return table.Finished, err
 		}
-		left = w.planner.Reassess(id, left, current)
+		left = leftovers.Reassess(w.planner, id, left, current)
 		return table.FinishedIf(left == nil), nil
 	})
 }
 
 // deleteMadeItem deletes an item that was made for a retired rule. The item carries the engine's mark and the retired rule's stamp, as they
 // were seen (promise 8). It stays if a rule that makes items and has not retired has it by now.
-func (w *application) deleteMadeItem(ctx context.Context, id plan.ItemRule, left *plan.Leftover) error {
+func (w *application) deleteMadeItem(ctx context.Context, id plan.ItemRule, left *leftovers.Leftover) error {
 	c := table.NewExpression()
 	condition := c.Format("%n = %v", plan.MadeAttribute, table.Text(plan.MadeMark(id.Key))) + c.Same(id.Stamp, left.Last.Lookup(id.Stamp))
 	context := stamp.Context(w.planner.Incarnation, id.Key, "")
@@ -202,7 +203,7 @@ func (w *application) deleteMadeItem(ctx context.Context, id plan.ItemRule, left
 
 // leftoverRemoval is the write that takes attributes and stamp off an item, or puts back what was there before, if the item is as it was
 // seen.
-func (w *application) leftoverRemoval(id plan.ItemRule, left *plan.Leftover) *target.Write {
+func (w *application) leftoverRemoval(id plan.ItemRule, left *leftovers.Leftover) *target.Write {
 	t := target.On(id.Binding, "taking "+id.Rule.Name+" off "+id.Key.String(), id.Key)
 	t.Condition = t.Format("attribute_exists(%n)", w.tables.PartitionKey)
 	t.Holds(left.Last, id.Stamp)

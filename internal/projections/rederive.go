@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -108,7 +109,11 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		if known := lates.Of(key); known != nil {
 			late = *known
 		}
-		mv := e.planner.Rederive(pl, key, ent, table.Image(items[key]), sc, late)
+		img := table.Image(items[key])
+		mv := e.planner.Rederive(pl, key, ent, img, sc, late)
+		if img != nil && sc >= plan.Itself {
+			leftovers.PlanItem(e.planner, pl, key, img)
+		}
 		if mv.Idle() && (again || len(late.Touched) > 0 || late.Unread) {
 			pl.AddRollups(mv, mv.First)
 		}

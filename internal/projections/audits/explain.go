@@ -50,7 +50,7 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 		x.New = new.Name
 	}
 	x.Unmatched = x.Old == "" && x.New == ""
-	pl := p.Plan([]change.Record{rec})
+	pl := p.Plan([]change.Record{rec}, nil)
 	if mv := pl.Moves.Of(rec.Key); mv != nil {
 		for _, k := range mv.Keys() {
 			x.Lines = append(x.Lines, explainMove(p, mv, k)...)

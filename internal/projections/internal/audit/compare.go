@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
@@ -33,7 +34,7 @@ func CompareAttributes(f drift.Finding, names []string, want []change.Value, ite
 
 // CompareLeftover says what a rule left on an item on which it does not write any more.
 func (a *Auditor) CompareLeftover(b *plan.Binding, key change.Key, item change.Image) []drift.Finding {
-	for id, left := range a.LeftoversOn(key, item).All() {
+	for id, left := range leftovers.On(a.Planner, key, item).All() {
 		if id.Binding != b {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -100,7 +101,7 @@ func (a *Auditor) Shows(b *plan.Binding) bool {
 // Facts are what an item of the user's table says.
 func (a *Auditor) Facts(key change.Key, img change.Image, emit func(drift.Fact)) {
 	a.factsOfSource(key, img, emit)
-	for id := range a.LeftoversOn(key, img).All() {
+	for id := range leftovers.On(a.Planner, key, img).All() {
 		if a.judged[id.Binding] || id.Former && a.scope.Formers {
 			EmitSuspect(drift.Leftover, id.ID, key, emit)
 		}

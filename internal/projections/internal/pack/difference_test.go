@@ -156,6 +156,19 @@ func TestAMoveGoesInStepsOfSingleEffects(t *testing.T) {
 	}
 }
 
+func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
+	p := clubPlanner(t)
+	gone, err := plan.ParseEffect("=0123456789abcdef t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{{ID: "@Post"}: {Kind: plan.Located, Group: "x"},
+		{ID: "gone"}: gone, {ID: "sum"}: {Kind: plan.Contribution, Group: "g"}}}
+	if sums, actions := pack.Difference(p, mv); len(sums)+len(actions) > 0 {
+		t.Errorf("%v, %v", sums, actions)
+	}
+}
+
 // TestPacksOfOneCounterGoSideBySideUnderTheirSuffixes has three packs add to one counter.
 func TestPacksOfOneCounterGoSideBySideUnderTheirSuffixes(t *testing.T) {
 	for suffixes, want := range map[int][]int{1: {1, 1, 1}, 2: {2, 1}, 4: {3}} {

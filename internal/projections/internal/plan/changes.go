@@ -15,12 +15,11 @@ type ItemRule struct {
 
 // Changes is what a batch of records asks for. Every part says which record asked first: its failure is that record's.
 type Changes struct {
-	Moves     OrderedMap[change.Key, Move]
-	Rollups   OrderedMap[GroupRef, Rollup]
-	Leftovers OrderedMap[ItemRule, Leftover]
-	Relevant  int
-	Seen      Seen
-	parts     []any // of families, each of a type of its own: see PartOf
+	Moves    OrderedMap[change.Key, Move]
+	Rollups  OrderedMap[GroupRef, Rollup]
+	Relevant int
+	Seen     Seen
+	parts    []any // of families and Classifiers, each of a type of its own: see PartOf
 }
 
 // Rollup is a group to bring up to date: a display, a claimed mirror item, or the children of a unique value.

@@ -102,6 +102,9 @@ func (p *Planner) sidesOf(rec *change.Record, index int) *Sides {
 	return &Sides{Record: rec, Index: index, old: p.MatchOf(rec.Key, rec.Old), new: p.MatchOf(rec.Key, rec.New)}
 }
 
+// NewEntity is the entity of the new image; nil: none.
+func (s *Sides) NewEntity() *rules.Entity { return s.new.Entity }
+
 // View is a record as the rules on one entity's items see it: an image of another entity counts as none.
 type View struct {
 	*Sides
@@ -121,7 +124,7 @@ func (s *Sides) As(e *rules.Entity) (View, bool) {
 	return v, v.Old != nil || v.New != nil
 }
 
-// PartOf is what a family planned in pl of its own, by the type in which the family keeps it; at first the zero value.
+// PartOf is what a family, or a Classifier, planned in pl of its own, by the type in which it keeps that; at first the zero value.
 func PartOf[T any](pl *Changes) *T {
 	for _, part := range pl.parts {
 		if found, ok := part.(*T); ok {

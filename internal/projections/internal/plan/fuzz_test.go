@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -69,7 +70,7 @@ func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image
 		{Key: key, Position: position, Old: old, New: new}, {Key: key, Position: position, New: old},
 		{Key: key, Position: position, Old: new, New: old}, {Key: key, Position: position, Old: new},
 	}
-	pl := p.Plan(records)
+	pl := p.Plan(records, leftovers.PlanRecord)
 	for _, mv := range pl.Moves.All() {
 		pl.AddRollups(mv, 0)
 		work(p, mv)
@@ -77,11 +78,13 @@ func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image
 	late := p.Late(records).Of(key)
 	for _, img := range []change.Image{old, new} {
 		work(p, p.Rederive(&plan.Changes{}, key, nil, img, plan.Everything, *late))
-		p.LeftoversOn(key, img)
-		for id, left := range pl.Leftovers.All() {
-			if img != nil {
-				p.Reassess(id, left, img)
-			}
+		leftovers.On(p, key, img)
+		if img == nil {
+			continue
+		}
+		leftovers.PlanItem(p, &plan.Changes{}, key, img)
+		for id, left := range leftovers.Found(pl).All() {
+			leftovers.Reassess(p, id, left, img)
 		}
 	}
 }

@@ -21,22 +21,24 @@ type Planner struct {
 	OnlyFolding bool                  // this engine applies records to hot rules only; another program applies them to the others
 }
 
-// Plan works out what records ask for.
-func (p *Planner) Plan(records []change.Record) *Changes {
+// Classifier plans what a record asks for beside the ledger's moves and the families. It reports whether that is anything.
+type Classifier func(p *Planner, pl *Changes, s *Sides) bool
+
+// Plan works out what records ask for; beside may be nil.
+func (p *Planner) Plan(records []change.Record, beside Classifier) *Changes {
 	pl := &Changes{}
 	for i := range records {
-		p.classify(pl, &records[i], i)
+		p.classify(pl, &records[i], i, beside)
 	}
 	return pl
 }
 
 // classify adds to the plan what one record asks for.
-func (p *Planner) classify(pl *Changes, rec *change.Record, index int) {
+func (p *Planner) classify(pl *Changes, rec *change.Record, index int, beside Classifier) {
 	s, relevant := p.sidesOf(rec, index), false
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
 	if !p.OnlyFolding {
-		relevant = rec.New != nil && p.leftovers(pl, rec.Key, index, rec.New, s.new.Entity)
-		relevant = rec.New != nil && p.planFormerLeftovers(pl, rec.Key, index, rec.Old, rec.New, s.new.Entity) || relevant
+		relevant = beside != nil && beside(p, pl, s)
 		relevant = p.classifyLedger(pl, s) || relevant
 	}
 	for _, b := range p.InForce {

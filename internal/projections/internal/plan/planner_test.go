@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -83,12 +84,22 @@ func TestARecordThatNoRuleReadsCostsAtMostTwoAllocations(t *testing.T) {
 	expectIrrelevant(t, socialPlanner(t))
 }
 
+func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
+	p := socialPlanner(t)
+	for _, id := range []string{"member-count", "comment-count"} {
+		b := plan.NewFormer(p.ByID(id).Rule, id+"-0")
+		b.Retired.Store(true)
+		p.AddFormer(b)
+	}
+	expectIrrelevant(t, p)
+}
+
 // expectIrrelevant plans many records that no rule reads: what the plan itself takes does not count beside them.
 func expectIrrelevant(t *testing.T, p *plan.Planner) {
 	t.Helper()
 	const n = 1000
 	records, pl := slices.Repeat([]change.Record{irrelevantRecord(t)}, n), &plan.Changes{}
-	allocs := testing.AllocsPerRun(10, func() { pl = p.Plan(records) }) / n
+	allocs := testing.AllocsPerRun(10, func() { pl = p.Plan(records, leftovers.PlanRecord) }) / n
 	if pl.Relevant != 0 || pl.Seen.Unmatched != 0 {
 		t.Fatalf("records count as relevant %d, as unmatched %d times: want matched records that are dropped", pl.Relevant, pl.Seen.Unmatched)
 	}
@@ -101,5 +112,5 @@ func BenchmarkRecordThatNoRuleReads(b *testing.B) {
 	p, records := socialPlanner(b), slices.Repeat([]change.Record{irrelevantRecord(b)}, b.N)
 	b.ReportAllocs()
 	b.ResetTimer()
-	p.Plan(records)
+	p.Plan(records, leftovers.PlanRecord)
 }

@@ -93,12 +93,7 @@ func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.I
 	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
 	}
-	if img == nil || sc < Itself {
-		return mv
-	}
-	p.leftovers(pl, key, 0, img, it.Match.Entity)
-	p.planFormerLeftovers(pl, key, 0, nil, img, it.Match.Entity)
-	if sc == Everything && it.Match.Entity != nil {
+	if img != nil && sc == Everything && it.Match.Entity != nil {
 		for _, ru := range pl.Rollups.All() {
 			ru.Asked = true
 		}

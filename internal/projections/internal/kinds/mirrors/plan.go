@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -72,7 +73,7 @@ func (kind) Classify(p *plan.Planner, pl *plan.Changes, b *plan.Binding, s *plan
 		// A stamp on an item that had none may be ours or put back with a former
 		// state of the item.
 		ours := plan.Stamped(b, context, rec.Old) && !plan.Foreign(b, context, rec.Old, rec.New)
-		kept := func() bool { return plan.Stamped(b, context, rec.New) || !p.HasLostStamp(rec.Key, rec.New) }
+		kept := func() bool { return plan.Stamped(b, context, rec.New) || !leftovers.HasLostStamp(p, rec.Key, rec.New) }
 		if ours || plan.Untouched(b, rec.Old, rec.New) && kept() {
 			return false
 		}

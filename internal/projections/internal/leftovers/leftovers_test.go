@@ -1,4 +1,4 @@
-package plan_test
+package leftovers_test
 
 import (
 	"strings"
@@ -8,20 +8,48 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
-	"github.com/dynamill/dynamill/internal/projections/internal/pack"
+	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
-// former binds a rule of socialRules, with one text in the file replaced, as one that has retired.
-func former(t testing.TB, name, old, new string) *plan.Binding {
+const groupRules = `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Group:      { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Membership: { key: { pk: "USER#${userId}",   sk: "GROUP#${groupId}" } }
+  Member:     { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+rules:
+  member-list:  { mirror: Membership, as: Member, attributes: [role, joinedAt] }
+  member-count: { count: Membership, as: Group.memberCount, where: role != "banned" }
+`
+
+func s(text string) change.Value { return change.String(text) }
+
+func load(t *testing.T, file string) *rules.Set {
 	t.Helper()
-	set, err := rules.Load("dynamill.yaml", []byte(strings.Replace(socialRules, old, new, 1)), kinds.All)
+	set, err := rules.Load("dynamill.yaml", []byte(file), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return set
+}
+
+func groupPlanner(t *testing.T) *plan.Planner {
+	t.Helper()
+	set, ids := load(t, groupRules), map[*rules.Rule]string{}
 	for _, r := range set.Rules {
+		ids[r] = r.Name
+	}
+	return &plan.Planner{Bindings: plan.Bind(set, ids), Incarnation: "i", Epoch: 1}
+}
+
+// former binds a rule of groupRules, with one text in the file replaced, as one that has retired.
+func former(t *testing.T, name, old, new string) *plan.Binding {
+	t.Helper()
+	for _, r := range load(t, strings.Replace(groupRules, old, new, 1)).Rules {
 		if r.Name == name {
 			b := plan.NewFormer(r, name+"-0")
 			b.Retired.Store(true)
@@ -48,7 +76,7 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 	overwritten["members"] = change.Number("5")
 	mirror := func() change.Item { return with(list, member, change.Item{"role": s("admin"), "extra": s("x")}) }
 	taken := mirror()
-	p := socialPlanner(t)
+	p := groupPlanner(t)
 	inForce := func(name string) *plan.Binding {
 		for _, r := range p.Set.Rules {
 			if r.Name == name {
@@ -70,31 +98,31 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 		b    *plan.Binding
 		key  change.Key
 		item change.Item
-		want *plan.Leftover // nil: none
+		want *leftovers.Leftover // nil: none
 	}{
 		"its attribute": {count, group, with(count, group, change.Item{"members": change.Number("4")}),
-			&plan.Leftover{Names: []string{"members"}}},
-		"one that a rule in force wrote, too": {same, group, counted, &plan.Leftover{}},
+			&leftovers.Leftover{Names: []string{"members"}}},
+		"one that a rule in force wrote, too": {same, group, counted, &leftovers.Leftover{}},
 		"one that a rule in force is to write": {same, group, with(same, group, change.Item{"memberCount": change.Number("4")}),
-			&plan.Leftover{Names: []string{"memberCount"}}},
-		"one that somebody has overwritten":      {count, group, overwritten, &plan.Leftover{}},
+			&leftovers.Leftover{Names: []string{"memberCount"}}},
+		"one that somebody has overwritten":      {count, group, overwritten, &leftovers.Leftover{}},
 		"a rule that is only retiring":           {seeding, group, with(seeding, group, change.Item{"members": change.Number("4")}), nil},
 		"no stamp":                               {count, group, change.Item{"members": change.Number("4")}, nil},
 		"what is no stamp":                       {count, group, change.Item{count.Stamp: s("mine")}, nil},
 		"another kind of key":                    {count, member, with(count, group, change.Item{"members": change.Number("4")}), nil},
-		"its mirror item":                        {list, member, made, &plan.Leftover{Whole: true}},
-		"the application's item that it adopted": {list, member, mirror(), &plan.Leftover{Names: []string{"extra", "role", "joinedAt"}}},
-		"its mirror item that another rule has":  {list, member, taken, &plan.Leftover{Names: []string{"extra"}}},
-		"a clone of its mirror item":             {list, member, cloned, &plan.Leftover{}},
+		"its mirror item":                        {list, member, made, &leftovers.Leftover{Whole: true}},
+		"the application's item that it adopted": {list, member, mirror(), &leftovers.Leftover{Names: []string{"extra", "role", "joinedAt"}}},
+		"its mirror item that another rule has":  {list, member, taken, &leftovers.Leftover{Names: []string{"extra"}}},
+		"a clone of its mirror item":             {list, member, cloned, &leftovers.Leftover{}},
 		"an item of no entity with its mirrored": {list, change.Key{Partition: "OTHER", Sort: "x"}, mirror(), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := socialPlanner(t)
+			p := groupPlanner(t)
 			p.AddFormer(tt.b)
 			item := tt.item
 			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
-			pl := p.Plan([]change.Record{{Key: tt.key, Position: position, New: item}})
-			got := pl.Leftovers.Of(plan.ItemRule{tt.b, tt.key})
+			pl := p.Plan([]change.Record{{Key: tt.key, Position: position, New: item}}, leftovers.PlanRecord)
+			got := leftovers.Found(pl).Of(plan.ItemRule{Binding: tt.b, Key: tt.key})
 			if (got == nil) != (tt.want == nil) {
 				t.Fatalf("left over is %+v, want %+v", got, tt.want)
 			}
@@ -108,26 +136,6 @@ func TestAnImageTellsWhatARetiredRuleLeft(t *testing.T) {
 				t.Errorf("goes as a whole: %v, unless one of %d rules has it", got.Whole, len(got.Makers))
 			}
 		})
-	}
-}
-
-func TestRetiredRulesCostARecordThatIsNoneOfTheirsNothing(t *testing.T) {
-	p := socialPlanner(t)
-	p.AddFormer(former(t, "member-count", "Group.memberCount", "Group.members"),
-		former(t, "comment-count", "Post.commentCount", "Post.comments"))
-	expectIrrelevant(t, p)
-}
-
-func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
-	p := socialPlanner(t)
-	gone, err := plan.ParseEffect("=0123456789abcdef t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{{ID: "@Post"}: {Kind: plan.Located, Group: "x"},
-		{ID: "gone"}: gone, {ID: "sum"}: {Kind: plan.Contribution, Group: "g"}}}
-	if sums, actions := pack.Difference(p, mv); len(sums)+len(actions) > 0 {
-		t.Errorf("%v, %v", sums, actions)
 	}
 }
 
@@ -165,14 +173,14 @@ func TestWhatALateWriteReplacedIsPutBack(t *testing.T) {
 		"nothing, for the item was put by then": {nil, item(late, "5"), []string{"members"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := socialPlanner(t)
+			p := groupPlanner(t)
 			p.AddFormer(late, other)
 			position, _ := change.NewPosition("2026-01-01T00:00:00.000", "123")
 			rec := change.Record{Key: group, Position: position, New: tt.new}
 			if tt.old != nil {
 				rec.Old = tt.old
 			}
-			got := p.Plan([]change.Record{rec}).Leftovers.Of(plan.ItemRule{late, group})
+			got := leftovers.Found(p.Plan([]change.Record{rec}, leftovers.PlanRecord)).Of(plan.ItemRule{Binding: late, Key: group})
 			if got == nil {
 				t.Fatal("nothing is left over")
 			}
