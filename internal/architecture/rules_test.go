@@ -112,6 +112,11 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why: "texts are spelled without knowing rules, rows or tables",
 	},
 	{
+		from: []string{"./internal/projections/internal/effects"}, to: []string{"./internal/projections/internal", awsSDK, smithy},
+		allowed: []string{"./internal/projections/internal/stamp"},
+		why:     "an effect is a value; what plans it, writes it and remembers it knows it, never the other way round",
+	},
+	{
 		from: []string{"./internal/projections/internal/plan", "./internal/projections/internal/pack", "./internal/projections/internal/stamp",
 			"./internal/projections/internal/leftovers"},
 		to:  []string{awsSDK, smithy},

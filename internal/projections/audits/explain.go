@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/registry"
@@ -79,7 +80,7 @@ func explain(set *rules.Set, rec change.Record, foreign bool) Explanation {
 	return x
 }
 
-func explainMove(p *plan.Planner, mv *plan.Move, k plan.EffectKey) []Line {
+func explainMove(p *plan.Planner, mv *plan.Move, k effects.Key) []Line {
 	old, had := mv.Old[k]
 	new, has := mv.New[k]
 	if had && has && old.String() == new.String() {

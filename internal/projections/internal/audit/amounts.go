@@ -7,13 +7,14 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/tally"
 )
 
 // AmountOf is what a contribution adds.
-func AmountOf(f plan.Effect) tally.Amount {
+func AmountOf(f effects.Effect) tally.Amount {
 	if f.Per != "" {
 		return tally.Amount{Members: 1, Parts: tally.Parts{f.Per: {Value: f.Amount, Members: 1}}}
 	}
@@ -25,9 +26,9 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 	if !strings.HasPrefix(row["pk"].Text(), "i/") {
 		return
 	}
-	texts, _ := plan.EffectTexts(row)
+	texts, _ := effects.ReadTexts(row)
 	for k, text := range texts {
-		if f, err := plan.ParseEffect(text); err == nil && f.Kind == plan.Contribution {
+		if f, err := effects.Parse(text); err == nil && f.Kind == effects.Contribution {
 			emit(drift.Amount{Rule: k.ID, Group: f.Group, Value: AmountOf(f).String()})
 		}
 	}
@@ -35,10 +36,10 @@ func Contributions(row change.Item, emit func(drift.Amount)) {
 
 // Adjustments are what aggregates lack because a ledger entry is not what the item asks for.
 // If another program has written a contribution to a rule that adds up nothing, no aggregate lacks it.
-func (a *Auditor) Adjustments(want, have plan.Effects) []drift.Amount {
+func (a *Auditor) Adjustments(want, have effects.ByKey) []drift.Amount {
 	var all []drift.Amount
-	add := func(id string, f plan.Effect, amount tally.Amount) {
-		if b := a.ByID(id); f.Kind == plan.Contribution && b != nil && b.Rule.Displays() {
+	add := func(id string, f effects.Effect, amount tally.Amount) {
+		if b := a.ByID(id); f.Kind == effects.Contribution && b != nil && b.Rule.Displays() {
 			all = append(all, drift.Amount{Rule: id, Group: f.Group, Value: amount.String()})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -75,7 +76,7 @@ func New(p *plan.Planner, scope Scope) *Auditor {
 
 // Judges reports whether effects under an id (of a rule or a locator) are judged.
 func (a *Auditor) Judges(id string) bool {
-	if locator, ok := plan.LocatorIn(id); ok {
+	if locator, ok := effects.LocatorIn(id); ok {
 		return a.locators[locator] || a.wasLocator(locator)
 	}
 	if b := a.Former(id); b != nil {
@@ -135,20 +136,20 @@ func (a *Auditor) factsOfSource(key change.Key, img change.Image, emit func(drif
 
 // sumOf is what an entry's effect is part of: which entries are wrong has to be
 // known to judge a sum.
-func (a *Auditor) sumOf(id string, f plan.Effect) string {
-	if f.Kind != plan.Contribution {
+func (a *Auditor) sumOf(id string, f effects.Effect) string {
+	if f.Kind != effects.Contribution {
 		return ""
 	}
 	return About(AboutSum, id, f.Group)
 }
 
 // factsOfEffect are what an effect asks of what several sources make together.
-func (a *Auditor) factsOfEffect(key change.Key, k plan.EffectKey, f plan.Effect, emit func(drift.Fact)) {
+func (a *Auditor) factsOfEffect(key change.Key, k effects.Key, f effects.Effect, emit func(drift.Fact)) {
 	id := k.ID
 	switch f.Kind {
-	case plan.Located:
+	case effects.Located:
 		emit(drift.Fact{About: About(AboutLocator, id, f.Group), Sub: key.String(), Tag: TagWant})
-	case plan.Parked:
+	case effects.Parked:
 		MustBeParked(id, key, f.Parked.Code, emit)
 	default:
 		b := a.ByID(id)
@@ -185,7 +186,7 @@ func (a *Auditor) RowFacts(row change.Item, emit func(drift.Fact)) {
 		}
 	case "locator":
 		if a.locators[id] && !TornSet(row) {
-			factsOfSet(About(AboutLocator, plan.LocatorID(id), change.ParseKey(name).Partition), row["items"], emit)
+			factsOfSet(About(AboutLocator, effects.LocatorID(id), change.ParseKey(name).Partition), row["items"], emit)
 		}
 	}
 	for _, f := range a.families {
@@ -198,7 +199,7 @@ func (a *Auditor) factsOfEntry(row change.Item, item string, emit func(drift.Fac
 	if a.TornEntry(row) {
 		emit(drift.Fact{About: About(AboutEntry, "", item), Tag: TagTorn})
 	}
-	texts, _ := plan.EffectTexts(row) // an entry that is torn is told already
+	texts, _ := effects.ReadTexts(row) // an entry that is torn is told already
 	for k, text := range texts {
 		if !a.Judges(k.ID) {
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -15,7 +16,7 @@ type Family interface {
 	// Facts are what an item says of a rule.
 	Facts(a *Auditor, b *plan.Binding, s *Subject, emit func(drift.Fact))
 	// EffectFacts tells what an effect that an item asks for says about a group. purpose tells several effects of one rule apart.
-	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, purpose string, f plan.Effect, emit func(drift.Fact))
+	EffectFacts(a *Auditor, b *plan.Binding, source change.Key, purpose string, f effects.Effect, emit func(drift.Fact))
 	// RowFacts are what a row of the state table says of the rules of this kind.
 	RowFacts(a *Auditor, r Row, emit func(drift.Fact))
 	// Case judges facts about one thing of a sort that the kind's family has; nil for every other sort.

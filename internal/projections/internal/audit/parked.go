@@ -6,13 +6,13 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 )
 
 // ParkingStays reports whether a code stays parked until an operator retries
 // or discards it: the engine met it while it wrote, and the items do not show it.
 func ParkingStays(code string) bool {
-	return slices.Contains([]string{plan.CodeWriteRejected, plan.CodeHealContested, plan.CodeNumberOverflow}, code)
+	return slices.Contains([]string{effects.CodeWriteRejected, effects.CodeHealContested, effects.CodeNumberOverflow}, code)
 }
 
 // parkingJudged reports whether the items alone decide what is parked under a code.
@@ -50,7 +50,7 @@ func parkedID(row change.Item) string {
 
 // inForce reports whether a rule in force, or a locator of one, is judged under an id.
 func (a *Auditor) inForce(id string) bool {
-	if locator, ok := plan.LocatorIn(id); ok {
+	if locator, ok := effects.LocatorIn(id); ok {
 		return a.locators[locator]
 	}
 	return a.judged[a.ByID(id)]
@@ -160,7 +160,7 @@ func ReadContested(row change.Item) (ContestedTarget, bool) {
 	if !ok || !cut {
 		return ContestedTarget{}, false
 	}
-	if _, located := plan.LocatorIn(id); located {
+	if _, located := effects.LocatorIn(id); located {
 		return ContestedTarget{ID: id, Value: change.ParseKey(text).Partition}, true
 	}
 	return ContestedTarget{ID: id, Target: change.ParseKey(text)}, true

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -23,7 +24,7 @@ func entryRows(_ *Evidence, sus drift.Suspect) []table.Key {
 
 func judgeEntry(e *Evidence, sus drift.Suspect) drift.Reading {
 	r := e.Rows[state.EntryKey(sus.Item)]
-	want, have := plan.Effects{}, plan.Effects{}
+	want, have := effects.ByKey{}, effects.ByKey{}
 	for k, f := range e.Asked(sus.Item) {
 		if e.Judges(k.ID) {
 			want[k] = f
@@ -87,7 +88,7 @@ func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
 			}
 		}
 		if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
-			keys = append(keys, state.ParkedItemKey(plan.LocatorID(entity), r.Suspect.Item))
+			keys = append(keys, state.ParkedItemKey(effects.LocatorID(entity), r.Suspect.Item))
 		}
 	}
 	return keys

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -121,7 +122,7 @@ func (e *Evidence) Judge(sus drift.Suspect) drift.Reading {
 }
 
 // Asked are the effects that an item that was read asks for.
-func (e *Evidence) Asked(item change.Key) plan.Effects {
+func (e *Evidence) Asked(item change.Key) effects.ByKey {
 	return e.EffectsOf(item, table.Image(e.Items[item]))
 }
 
@@ -136,7 +137,7 @@ func (e *Evidence) Finding(sus drift.Suspect, what drift.What) drift.Finding {
 // to seem to move because another attribute of its item, or of its parent, does.
 
 // EffectsValue is what effects are, for a State.
-func EffectsValue(effects plan.Effects) change.Value {
+func EffectsValue(effects effects.ByKey) change.Value {
 	all := map[string]change.Value{}
 	for k, f := range effects {
 		all[k.String()] = change.String(f.String())
@@ -163,8 +164,8 @@ func itemValue(it change.Item) change.Value {
 }
 
 // EffectsIn are the texts of the effects that a ledger entry has in force.
-func EffectsIn(entry table.Row) map[plan.EffectKey]string {
-	texts, _ := plan.EffectTexts(attributes.ItemFromTable(entry)) // what cannot be read is torn, which the judge of entries finds
+func EffectsIn(entry table.Row) map[effects.Key]string {
+	texts, _ := effects.ReadTexts(attributes.ItemFromTable(entry)) // what cannot be read is torn, which the judge of entries finds
 	return texts
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -29,7 +29,7 @@ func judgeParked(e *Evidence, sus drift.Suspect) drift.Reading {
 
 // ParkedEffect is the code under which the item's effect asks for being parked; "" for none.
 func (e *Evidence) ParkedEffect(sus drift.Suspect) string {
-	if f := e.Asked(sus.Item).ParkedUnder(sus.Rule); f.Kind == plan.Parked {
+	if f := e.Asked(sus.Item).ParkedUnder(sus.Rule); f.Kind == effects.Parked {
 		return f.Parked.Code
 	}
 	return ""
@@ -54,7 +54,7 @@ func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 func ClearParked(ctx context.Context, e *Evidence, r drift.Reading) (bool, error) {
 	item := r.Suspect.Item
 	ent, err := state.ReadEntry(e.Planner, e.Rows[state.EntryKey(item)])
-	if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == plan.Parked {
+	if err != nil || ent != nil && ent.Effects.ParkedUnder(r.Suspect.Rule).Kind == effects.Parked {
 		return false, err // the entry comes first
 	}
 	return e.DeleteParked(ctx, r.Suspect, e.CheckEntry(item, ent))

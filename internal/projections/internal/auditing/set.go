@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -129,10 +130,10 @@ func groupOf(sus drift.Suspect) string {
 }
 
 // heldIn is the effect in force by which an item is in a set; of no kind if it has none.
-func (e *Evidence) heldIn(sus drift.Suspect, item change.Key) plan.Effect {
-	held := plan.Effects{}
+func (e *Evidence) heldIn(sus drift.Suspect, item change.Key) effects.Effect {
+	held := effects.ByKey{}
 	for k, text := range EffectsIn(e.Rows[state.EntryKey(item)]) {
-		if f, err := e.ParseEffect(k, text); err == nil && f.Kind != plan.Contribution {
+		if f, err := e.ParseEffect(k, text); err == nil && f.Kind != effects.Contribution {
 			held[k] = f
 		}
 	}
@@ -215,7 +216,7 @@ func (t *Table) setShownAhead(ctx context.Context, r drift.Reading) (int64, erro
 		note(t.ByID(r.Suspect.Rule), r.Suspect.Item, "")
 		return highest + 1, nil
 	}
-	locator, _ := plan.LocatorIn(r.Suspect.Rule)
+	locator, _ := effects.LocatorIn(r.Suspect.Rule)
 	for _, rule := range t.Set.Rules {
 		if !rule.ByUnique || !rule.Displays() || t.Of(rule).Locator != locator {
 			continue

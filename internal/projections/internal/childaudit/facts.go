@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
@@ -55,7 +56,7 @@ func factsOfChild(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 // EffectFacts implements audit.Family: these rules feed no ledger.
-func (Auditing[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
+func (Auditing[K]) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, effects.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family.

@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -48,7 +49,7 @@ func changedValues(pl *plan.Changes, b *plan.Binding) (values []string) {
 		}
 	}
 	if b.Rule.ByUnique {
-		located := plan.EffectKey{ID: plan.LocatorID(b.Locator)}
+		located := effects.Key{ID: effects.LocatorID(b.Locator)}
 		for _, mv := range pl.Moves.All() {
 			if former, now := mv.Old[located].Group, mv.New[located].Group; former != now {
 				values = append(values, former, now)
@@ -79,7 +80,7 @@ func (w Run) fillValue(ctx context.Context, g plan.GroupRef) error {
 	if err != nil {
 		return err
 	}
-	contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+	contested := audit.ContestedTarget{ID: effects.LocatorID(g.Locator), Value: g.Group}
 	if err := w.UpdateContentionList(ctx, contested, state.ReadSet(rows[located], true)); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package children
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
@@ -23,7 +24,7 @@ func (Following[K]) Link(b *plan.Binding, m *rules.Match, img change.Image) Link
 	}
 	key, ok, err := b.Rule.JoinedKey(m, img)
 	if err != nil {
-		return Link{IsChild: true, Bad: plan.AsItemError(err)}
+		return Link{IsChild: true, Bad: effects.AsItemError(err)}
 	}
 	return Link{IsChild: true, Refers: ok, Parent: key}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -141,7 +142,7 @@ const ruleGone = "a rule that is no longer there"
 
 // ruleOf names a rule or a locator by its id.
 func (x *Explainer) ruleOf(id string) string {
-	_, locator := plan.LocatorIn(id)
+	_, locator := effects.LocatorIn(id)
 	switch {
 	case x.Planner.Former(id) != nil:
 		return x.Planner.NameOf(id) + ", not in force any more"
@@ -255,7 +256,7 @@ func (x *Explainer) rows(s *audit.Subject) []Row {
 	}
 	if e := s.Match.Entity; e != nil && e.Located {
 		locator := x.Planner.LocatorOf(e)
-		id := plan.LocatorID(locator)
+		id := effects.LocatorID(locator)
 		park(id, state.ParkedID(id, s.Key))
 		if value, ok, err := e.UniqueValue(&s.Match, s.Image); err == nil && ok {
 			all = append(all, Row{state.LocatorKey(locator, value), "locator", id, func(r table.Row) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -56,7 +57,7 @@ func (Auditing) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit 
 }
 
 // EffectFacts implements audit.Family.
-func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, source change.Key, what string, f plan.Effect, emit func(drift.Fact)) {
+func (Auditing) EffectFacts(a *audit.Auditor, b *plan.Binding, source change.Key, what string, f effects.Effect, emit func(drift.Fact)) {
 	if !a.Shows(b) {
 		return
 	}
@@ -134,7 +135,7 @@ func digestOf(r table.Row) string {
 	if !ok {
 		return strings.Repeat("?", stamp.DigestDigits)
 	}
-	return plan.MemberDigest(shown)
+	return effects.MemberDigest(shown)
 }
 
 // Case implements audit.Family.

@@ -10,8 +10,8 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/tally"
@@ -32,7 +32,7 @@ func memberRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 }
 
 // memberIn is the member among effects to which the row of a suspect belongs; nil if none has it.
-func memberIn(effects plan.Effects, sus drift.Suspect) *plan.Member {
+func memberIn(effects effects.ByKey, sus drift.Suspect) *effects.Member {
 	for k, f := range effects {
 		if k.ID == sus.Rule && f.Member != nil && f.Group == sus.Group &&
 			state.MemberSort(f.Member.Order, sus.Item, k.For) == sus.Sort {
@@ -43,7 +43,7 @@ func memberIn(effects plan.Effects, sus drift.Suspect) *plan.Member {
 }
 
 // heldEffects are those that the ledger entry of a suspect's item has in force; none if it is torn.
-func heldEffects(e *auditing.Evidence, sus drift.Suspect) plan.Effects {
+func heldEffects(e *auditing.Evidence, sus drift.Suspect) effects.ByKey {
 	ent, err := e.ReadEntry(attributes.ItemFromTable(e.Rows[state.EntryKey(sus.Item)]))
 	if err != nil || ent == nil {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -145,7 +146,7 @@ func judge(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 		Fix: drift.Fix{Keys: t.Targets, Seen: strconv.FormatInt(t.Operations, 10)},
 	}
 	if b.Rule.ByUnique {
-		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), sus.Group))
+		reading.Concerns = append(reading.Concerns, audit.LocatorToken(effects.LocatorID(b.Locator), sus.Group))
 	}
 	if before, counted := e.Before[sus.GroupID()]; counted && before != t.Operations {
 		reading.Waiting = "it is changing too fast to be judged"
@@ -268,8 +269,8 @@ func displayingItem(e *auditing.Evidence, b *plan.Binding, sus drift.Suspect, t 
 		return first
 	}
 	for _, key := range otherCandidates(sus, t) {
-		_, f := e.Asked(key).In(plan.LocatorID(b.Locator), sus.Group)
-		if f.Kind == plan.Located && key.String() < first.String() {
+		_, f := e.Asked(key).In(effects.LocatorID(b.Locator), sus.Group)
+		if f.Kind == effects.Located && key.String() < first.String() {
 			first = key
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -129,7 +130,7 @@ func (w *itemDerivation) isLeft(s ItemTotals) bool {
 }
 
 // errCorrectionsSpent marks a rule whose values stay as they are, because its corrections are beyond the bound. The rule is parked already.
-var errCorrectionsSpent = &rules.ItemError{Code: plan.CodeHealContested}
+var errCorrectionsSpent = &rules.ItemError{Code: effects.CodeHealContested}
 
 // writeItem writes the item. One that stays is written without a check of the rows, unless a worker that has read it could not do so.
 func (w *itemDerivation) writeItem(ctx context.Context, s ItemTotals, leftOut bool) (target.Outcome, error) {

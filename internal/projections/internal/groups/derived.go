@@ -2,6 +2,7 @@ package groups
 
 import (
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -61,8 +62,8 @@ func look(pl *plan.Changes, b *plan.Binding, key change.Key, m *rules.Match, img
 		return
 	}
 	// Of an item that the rule cannot read, some elements are told all the same: looking there changes nothing that is right.
-	_ = b.Family.(plan.Feeder).Effects(b, m, img, func(_ string, f plan.Effect) {
-		if f.Kind == plan.Contribution {
+	_ = b.Family.(plan.Feeder).Effects(b, m, img, func(_ string, f effects.Effect) {
+		if f.Kind == effects.Contribution {
 			pl.Rollups.OrPut(plan.GroupRef{Binding: b, Group: f.Group}, plan.Rollup{}).Looked = true
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -75,7 +76,7 @@ func (r run) fit(it *Item, s ItemTotals) (leftOut bool) {
 			break
 		}
 		leftOut = true
-		s.Totals[most].Err = &rules.ItemError{Code: plan.CodeWriteRejected, Reason: fmt.Sprintf(
+		s.Totals[most].Err = &rules.ItemError{Code: effects.CodeWriteRejected, Reason: fmt.Sprintf(
 			"the rule's values need %d more bytes, and the item would be larger than the %d bytes that DynamoDB takes", bytes, itemBytesMax)}
 	}
 	return leftOut

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/sightings"
@@ -75,7 +76,7 @@ func openGroups(groups []plan.GroupRef, pl *plan.Changes, errs []error) (open []
 func (r run) rollUpOne(ctx context.Context, to target.Sender, one openGroup, rows map[table.Key]table.Row, pl *plan.Changes) error {
 	g := one.GroupRef
 	if one.lists {
-		contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+		contested := audit.ContestedTarget{ID: effects.LocatorID(g.Locator), Value: g.Group}
 		locator := state.ReadSet(rows[state.LocatorKey(g.Locator, g.Group)], true)
 		if err := r.UpdateContentionList(ctx, contested, locator); err != nil {
 			return err

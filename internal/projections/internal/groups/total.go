@@ -4,6 +4,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -63,9 +64,9 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 	t.Amount = tally.Sum(amounts...)
 	switch {
 	case t.Overflow && g.Rule.HasPer():
-		t.Err = plan.Overflow("the sum under one value").Parked
+		t.Err = effects.Overflow("the sum under one value").Parked
 	case t.Overflow || torn:
-		t.Err = plan.Overflow("the sum").Parked
+		t.Err = effects.Overflow("the sum").Parked
 	}
 	if !g.Rule.ByUnique {
 		t.Targets = []change.Key{change.ParseKey(g.Group)}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -94,7 +95,7 @@ func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key
 
 // WriteRejected says that DynamoDB refuses a write for good.
 func WriteRejected(reason string) *rules.ItemError {
-	return &rules.ItemError{Code: plan.CodeWriteRejected, Reason: "DynamoDB refuses the write: " + reason}
+	return &rules.ItemError{Code: effects.CodeWriteRejected, Reason: "DynamoDB refuses the write: " + reason}
 }
 
 // healWindow is the time in which HealsMax corrections are allowed.
@@ -124,7 +125,7 @@ func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, co
 		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: correcting it is suspended",
 			"rule", b.Rule.Name, "item", item.String(), "corrections", h.HealsMax, "within", healWindow)
 	}
-	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: plan.CodeHealContested, Reason: fmt.Sprintf(
+	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: effects.CodeHealContested, Reason: fmt.Sprintf(
 		"another program overwrote what rule %s writes here more than %d times in %s: stop that program, then run `dynamill parked retry`",
 		b.Rule.Name, h.HealsMax, healWindow)})
 }

@@ -5,6 +5,7 @@ import (
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
@@ -38,7 +39,7 @@ func (h *Host) PartOf(mv *plan.Move, a plan.Action, v stamp.Version) Part {
 
 // locatorWrite changes the set of items that claim a unique value, and counts the change: what is shown before it is earlier.
 func (h *Host) locatorWrite(mv *plan.Move, a plan.Action) ddb.TransactWriteItem {
-	locator, _ := plan.LocatorIn(a.Key.ID)
+	locator, _ := effects.LocatorIn(a.Key.ID)
 	c := table.NewExpression()
 	members := &ddb.AttributeValueMemberSS{Value: []string{mv.Key.String()}}
 	update := c.Format("ADD %n %v", "changes", table.Number(1))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/awscall"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -18,7 +19,7 @@ import (
 )
 
 // isEntry reports whether a part is the ledger entry of its move.
-func isEntry(p host.Part) bool { return p.Action.Key == plan.EffectKey{} }
+func isEntry(p host.Part) bool { return p.Action.Key == effects.Key{} }
 
 // afterFailure decides, from why a transaction failed, how each of its moves goes on. If DynamoDB refused a write for good, the round
 // counts as Advanced: it brings the engine nearer to the effect that is refused.
@@ -121,7 +122,7 @@ func (l *Ledger) narrow(ctx context.Context, moves []*plan.Move, reason string) 
 		}
 		return moves, nil
 	}
-	moving := slices.DeleteFunc(mv.Changing(), func(k plan.EffectKey) bool { return !mv.Moves(k) })
+	moving := slices.DeleteFunc(mv.Changing(), func(k effects.Key) bool { return !mv.Moves(k) })
 	switch len(moving) {
 	case 0:
 		return nil, fmt.Errorf("moving the ledger entry of %s: DynamoDB refuses the write: %s", mv.Key, reason)
@@ -150,17 +151,17 @@ func (l *Ledger) moveElsewhereOrPark(ctx context.Context, p host.Part, reason st
 
 // reject parks an effect that DynamoDB refuses for good. If it refuses to undo one, that stays in force until the item's next record or
 // a retry. true: nothing is left to do.
-func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k plan.EffectKey, reason string) (bool, error) {
-	if f, wanted := mv.New[k]; wanted && f.Kind != plan.Parked {
+func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k effects.Key, reason string) (bool, error) {
+	if f, wanted := mv.New[k]; wanted && f.Kind != effects.Parked {
 		why := host.WriteRejected(reason)
-		if f.Kind == plan.Contribution && f.Member == nil && !table.IsAboutSize(reason) {
-			why = plan.Overflow("the sum with the contribution " + f.Amount.String()).Parked
+		if f.Kind == effects.Contribution && f.Member == nil && !table.IsAboutSize(reason) {
+			why = effects.Overflow("the sum with the contribution " + f.Amount.String()).Parked
 		}
-		mv.Replace(k, plan.Effect{Kind: plan.Parked, Parked: why})
+		mv.Replace(k, effects.Effect{Kind: effects.Parked, Parked: why})
 		mv.Repark = mv.Repark || mv.ReparkRefused
 		return mv.FromItem && mv.Idle(), nil
 	}
-	why := &rules.ItemError{Code: plan.CodeWriteRejected, Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
+	why := &rules.ItemError{Code: effects.CodeWriteRejected, Reason: "DynamoDB refuses to take back what the item caused before: " + reason}
 	if err := l.ParkID(ctx, k.ID, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}
@@ -173,7 +174,7 @@ const suffixTriesMax = 16
 
 // tryElsewhere has a contribution that an accumulator cannot hold go to the next write suffix, and in the end to one in which all are
 // brought together. false: all that is tried, or there is but one.
-func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectKey, suffix int) (bool, error) {
+func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k effects.Key, suffix int) (bool, error) {
 	b := l.Planner.ByID(k.ID)
 	if b == nil || b.Suffixes < 2 {
 		return false, nil
@@ -187,8 +188,8 @@ func (l *Ledger) tryElsewhere(ctx context.Context, mv *plan.Move, k plan.EffectK
 		return false, nil
 	}
 	mv.Consolidated = true
-	for _, f := range []plan.Effect{mv.Old[k], mv.New[k]} {
-		if f.Kind == plan.Contribution {
+	for _, f := range []effects.Effect{mv.Old[k], mv.New[k]} {
+		if f.Kind == effects.Contribution {
 			if err := groups.Consolidate(ctx, l.Host, plan.GroupRef{Binding: b, Group: f.Group}, f.Per, suffix); err != nil {
 				return false, err
 			}

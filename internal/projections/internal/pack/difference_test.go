@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -45,23 +46,23 @@ func plannerOf(t *testing.T, file string) *plan.Planner {
 
 var (
 	member = change.Key{Partition: "USER#u", Sort: "CLUB#c"}
-	one    = plan.EffectKey{ID: "points", For: "one"}
-	two    = plan.EffectKey{ID: "points", For: "two"}
+	one    = effects.Key{ID: "points", For: "one"}
+	two    = effects.Key{ID: "points", For: "two"}
 )
 
-func adds(amount int64, group string) plan.Effect {
-	return plan.Effect{Kind: plan.Contribution, Amount: decimal.New(amount), Group: group}
+func adds(amount int64, group string) effects.Effect {
+	return effects.Effect{Kind: effects.Contribution, Amount: decimal.New(amount), Group: group}
 }
 
-func parked(code string) plan.Effect {
-	return plan.ParkedBy(&rules.ItemError{Code: code})
+func parked(code string) effects.Effect {
+	return effects.ParkedBy(&rules.ItemError{Code: code})
 }
 
 // A source that moves from one group to another under one purpose, and takes its place under
 // another, adds once to each group.
 func TestEffectsUnderOneRuleAddUpByGroup(t *testing.T) {
 	p := clubPlanner(t)
-	mv := &plan.Move{Key: member, Old: plan.Effects{one: adds(3, "a")}, New: plan.Effects{one: adds(3, "b"), two: adds(5, "a")}}
+	mv := &plan.Move{Key: member, Old: effects.ByKey{one: adds(3, "a")}, New: effects.ByKey{one: adds(3, "b"), two: adds(5, "a")}}
 	packs := pack.Of(p, []*plan.Move{mv})
 	if len(packs) != 1 {
 		t.Fatalf("%d packs, want 1", len(packs))
@@ -78,15 +79,15 @@ func TestEffectsUnderOneRuleAddUpByGroup(t *testing.T) {
 // No number holds both contributions, so that they go in two steps. Neither is lost.
 func TestContributionsThatNoNumberHoldsTogetherGoInSteps(t *testing.T) {
 	p := clubPlanner(t)
-	huge, err := plan.ParseEffect("+" + strings.Repeat("9", 38) + "00 a")
+	huge, err := effects.Parse("+" + strings.Repeat("9", 38) + "00 a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenth, err := plan.ParseEffect("+0.1 a")
+	tenth, err := effects.Parse("+0.1 a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mv := &plan.Move{Key: member, New: plan.Effects{one: huge, two: tenth}}
+	mv := &plan.Move{Key: member, New: effects.ByKey{one: huge, two: tenth}}
 	if pack.Fits(p, mv) {
 		t.Fatal("one transaction is to hold both")
 	}
@@ -102,20 +103,20 @@ func TestContributionsThatNoNumberHoldsTogetherGoInSteps(t *testing.T) {
 // The (item, rule) has one row among the parked records, however many effects are parked under the rule.
 func TestAnItemIsParkedOnceForAllEffectsUnderARule(t *testing.T) {
 	p := clubPlanner(t)
-	both, first := plan.Effects{one: parked("x"), two: parked("y")}, plan.Effects{one: parked("x")}
+	both, first := effects.ByKey{one: parked("x"), two: parked("y")}, effects.ByKey{one: parked("x")}
 	for name, tt := range map[string]struct {
-		old, new plan.Effects
+		old, new effects.ByKey
 		repark   bool
 		want     []plan.ActionKind
 	}{
 		"both parked":                {nil, both, false, []plan.ActionKind{plan.Park}},
 		"one cleared, one stays":     {both, first, false, nil},
-		"the first cleared":          {both, plan.Effects{two: parked("y")}, false, []plan.ActionKind{plan.Park}},
+		"the first cleared":          {both, effects.ByKey{two: parked("y")}, false, []plan.ActionKind{plan.Park}},
 		"both cleared":               {both, nil, false, []plan.ActionKind{plan.Unpark}},
 		"one joins":                  {first, both, false, nil},
 		"nothing changes":            {both, both, false, nil},
 		"parked anew":                {both, both, true, []plan.ActionKind{plan.Park}},
-		"one moves, and one is left": {plan.Effects{one: parked("x"), two: adds(1, "a")}, first, false, nil},
+		"one moves, and one is left": {effects.ByKey{one: parked("x"), two: adds(1, "a")}, first, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, actions := pack.Difference(p, &plan.Move{Key: member, Old: tt.old, New: tt.new, Repark: tt.repark})
@@ -158,12 +159,12 @@ func TestAMoveGoesInStepsOfSingleEffects(t *testing.T) {
 
 func TestEffectsUnderALocatorThatIsNoMoreAreNotTakenBack(t *testing.T) {
 	p := clubPlanner(t)
-	gone, err := plan.ParseEffect("=0123456789abcdef t")
+	gone, err := effects.Parse("=0123456789abcdef t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: plan.Effects{{ID: "@Post"}: {Kind: plan.Located, Group: "x"},
-		{ID: "gone"}: gone, {ID: "sum"}: {Kind: plan.Contribution, Group: "g"}}}
+	mv := &plan.Move{Key: change.Key{Partition: "p"}, Old: effects.ByKey{{ID: "@Post"}: {Kind: effects.Located, Group: "x"},
+		{ID: "gone"}: gone, {ID: "sum"}: {Kind: effects.Contribution, Group: "g"}}}
 	if sums, actions := pack.Difference(p, mv); len(sums)+len(actions) > 0 {
 		t.Errorf("%v, %v", sums, actions)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
@@ -17,8 +18,8 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 	if slices.ContainsFunc(keys, mv.Apart) || mv.StepMax > 0 && len(mv.Changing()) > mv.StepMax {
 		return false
 	}
-	acts := func(k plan.EffectKey) bool {
-		return mv.New[k].Kind == plan.OfFamily || mv.New[k].Member != nil || mv.Old[k].Member != nil
+	acts := func(k effects.Key) bool {
+		return mv.New[k].Kind == effects.OfFamily || mv.New[k].Member != nil || mv.Old[k].Member != nil
 	}
 	if len(keys) <= smallMove && !slices.ContainsFunc(keys, acts) && !shareID(keys) {
 		return true
@@ -30,7 +31,7 @@ func Fits(p *plan.Planner, mv *plan.Move) bool {
 }
 
 // shareID reports whether two effects are under one rule: only such add to one aggregate.
-func shareID(keys []plan.EffectKey) bool {
+func shareID(keys []effects.Key) bool {
 	for i := 1; i < len(keys); i++ {
 		if keys[i].ID == keys[i-1].ID {
 			return true
@@ -43,11 +44,11 @@ func shareID(keys []plan.EffectKey) bool {
 // The move must start from the entry that was found.
 func Divide(p *plan.Planner, mv *plan.Move) {
 	mv.Step = nil
-	step := map[plan.EffectKey]bool{}
+	step := map[effects.Key]bool{}
 	var sums []plan.Sum
 	actions, bytes := 0, entryBytes
 	changing := mv.Changing()
-	slices.SortStableFunc(changing, func(k, l plan.EffectKey) int { return cmp.Compare(adds(mv, k), adds(mv, l)) })
+	slices.SortStableFunc(changing, func(k, l effects.Key) int { return cmp.Compare(adds(mv, k), adds(mv, l)) })
 	for _, k := range changing {
 		if mv.StepMax > 0 && len(step) == mv.StepMax {
 			break
@@ -55,7 +56,7 @@ func Divide(p *plan.Planner, mv *plan.Move) {
 		own, rest := differenceAt(p, mv, k)
 		all, addUp := merge(sums, own)
 		beside, size := weight(rest)
-		if mv.Old[k].Kind == plan.Parked || mv.New[k].Kind == plan.Parked {
+		if mv.Old[k].Kind == effects.Parked || mv.New[k].Kind == effects.Parked {
 			beside++ // the parked record
 		}
 		full := !addUp || len(all)+actions+beside >= plan.TransactActionsMax || bytes+size > plan.TransactBytesMax
@@ -69,7 +70,7 @@ func Divide(p *plan.Planner, mv *plan.Move) {
 }
 
 // adds is 0 for an effect that only goes: such a step makes room for the others, in sums and in the entry.
-func adds(mv *plan.Move, k plan.EffectKey) int { return min(int(mv.New[k].Kind), 1) }
+func adds(mv *plan.Move, k effects.Key) int { return min(int(mv.New[k].Kind), 1) }
 
 // weight is about how many actions there are, and how many bytes they carry.
 func weight(rest []plan.Action) (actions, bytes int) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 )
 
 // TransactActionsMax is the most actions of one transaction (DynamoDB API, TransactWriteItems).
@@ -21,7 +22,7 @@ type Sum struct {
 	Delta   decimal.Decimal // 0 of a rule with `per`
 	Members int64           // effects that contribute now, less those that do not any more
 	Parts   []SumPart       // of a rule with `per`
-	Key     EffectKey       // the effect that makes it, or the first one
+	Key     effects.Key     // the effect that makes it, or the first one
 
 	SeveralEffects bool // two or more effects make it
 }
@@ -38,7 +39,7 @@ type SumPart struct {
 const SumPartsMax = 100
 
 // SumOf is the difference that a contribution under a key makes to its aggregate.
-func SumOf(b *Binding, k EffectKey, f Effect, delta decimal.Decimal, members int64) Sum {
+func SumOf(b *Binding, k effects.Key, f effects.Effect, delta decimal.Decimal, members int64) Sum {
 	s := Sum{Group: GroupRef{b, f.Group}, Delta: delta, Members: members, Key: k}
 	if f.Per != "" {
 		s.Delta, s.Parts = decimal.Decimal{}, []SumPart{{f.Per, delta, members}}
@@ -79,12 +80,12 @@ const (
 // Action is one write of a move's transaction that no other move may share.
 type Action struct {
 	Kind   ActionKind
-	Item   string     // what it writes; unique within a transaction
-	Key    EffectKey  // the effect that asks for it
-	Target change.Key // the item that is written or parked
-	Effect Effect     // asked for, or for a locator taken back
-	Again  bool       // of Park: it is parked already
-	Bytes  int        // about what it carries
+	Item   string         // what it writes; unique within a transaction
+	Key    effects.Key    // the effect that asks for it
+	Target change.Key     // the item that is written or parked
+	Effect effects.Effect // asked for, or for a locator taken back
+	Again  bool           // of Park: it is parked already
+	Bytes  int            // about what it carries
 
 	*Binding        // the rule, of a family's action
 	FamilyData any  // what the family makes of it
@@ -97,13 +98,13 @@ type Action struct {
 const FamilyWritesMax = 3
 
 // ParkAction sets an item aside under the rule or locator of a key.
-func ParkAction(k EffectKey, item change.Key, f Effect) Action {
+func ParkAction(k effects.Key, item change.Key, f effects.Effect) Action {
 	return Action{Kind: Park, Item: parkedItem(k, item), Key: k, Target: item, Effect: f}
 }
 
 // UnparkAction clears what is set aside of an item.
-func UnparkAction(k EffectKey, item change.Key) Action {
+func UnparkAction(k effects.Key, item change.Key) Action {
 	return Action{Kind: Unpark, Item: parkedItem(k, item), Key: k, Target: item}
 }
 
-func parkedItem(k EffectKey, item change.Key) string { return "parked/" + k.ID + "/" + item.String() }
+func parkedItem(k effects.Key, item change.Key) string { return "parked/" + k.ID + "/" + item.String() }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -77,7 +78,7 @@ func (bs *Bindings) NameOf(id string) string {
 	if b := bs.AnyByID(id); b != nil {
 		return b.Rule.Name
 	}
-	if locator, ok := LocatorIn(id); ok {
+	if locator, ok := effects.LocatorIn(id); ok {
 		return "unique " + locator
 	}
 	return id
@@ -130,7 +131,7 @@ func (bs *Bindings) Locates(locator string) bool {
 
 // RetiredID reports whether a rule's or a locator's id is of a retired one. An unknown id may be of newer rules.
 func (bs *Bindings) RetiredID(id string) bool {
-	if locator, ok := LocatorIn(id); ok {
+	if locator, ok := effects.LocatorIn(id); ok {
 		return bs.RetiredLocator(locator)
 	}
 	b := bs.Former(id)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -14,7 +15,7 @@ import (
 type Entry struct {
 	At        stamp.Version // last position applied
 	Rederived int64         // times the item was rederived at that position
-	Effects   Effects       // in force
+	Effects   effects.ByKey // in force
 	Due       []string      // groups that lost a contribution which no image shows; see Move.Due
 }
 
@@ -31,11 +32,11 @@ func (p *Planner) ReadEntry(row change.Item) (*Entry, error) {
 	if !readable {
 		return nil, fmt.Errorf("the count of rederivations %q", row["rederived"].Text())
 	}
-	texts, err := EffectTexts(row)
+	texts, err := effects.ReadTexts(row)
 	if err != nil {
 		return nil, err
 	}
-	e := &Entry{At: at, Rederived: times, Effects: Effects{}}
+	e := &Entry{At: at, Rederived: times, Effects: effects.ByKey{}}
 	for k, text := range texts {
 		f, err := p.readEffect(k, text)
 		if err != nil {
@@ -70,16 +71,16 @@ func (p *Planner) Readable(row change.Item, expires time.Time) change.Item {
 	if !readable {
 		at = stamp.VersionAt(p.Epoch, change.Position{})
 	}
-	effects := Effects{}
-	texts, _ := EffectTexts(row)
+	read := effects.ByKey{}
+	texts, _ := effects.ReadTexts(row)
 	for k, text := range texts {
 		if f, err := p.readEffect(k, text); err == nil {
-			effects[k] = f
+			read[k] = f
 		}
 	}
 	left := change.Item{"a": change.String(string(at))}
-	if len(effects) > 0 {
-		left["e"] = change.Set(change.KindStringSet, effects.Texts())
+	if len(read) > 0 {
+		left["e"] = change.Set(change.KindStringSet, read.Texts())
 	} else {
 		left["ttl"] = change.Number(strconv.FormatInt(expires.Unix(), 10))
 	}
@@ -90,7 +91,7 @@ func (p *Planner) Readable(row change.Item, expires time.Time) change.Item {
 }
 
 // readEffect reads the effect under a key. It refuses one that the rule never has: to undo it would touch other things.
-func (p *Planner) readEffect(k EffectKey, text string) (Effect, error) {
+func (p *Planner) readEffect(k effects.Key, text string) (effects.Effect, error) {
 	f, err := p.ParseEffect(k, text)
 	if err == nil && !p.fits(k, f) {
 		err = fmt.Errorf("the effect %q, which this rule never has", text)
@@ -99,16 +100,16 @@ func (p *Planner) readEffect(k EffectKey, text string) (Effect, error) {
 }
 
 // fits reports whether a rule or a locator can have an effect. Rules that are not in force may have meant anything.
-func (p *Planner) fits(k EffectKey, f Effect) bool {
-	if _, locator := LocatorIn(k.ID); locator || f.Kind == Located {
-		return locator && k.For == "" && (f.Kind == Located || f.Kind == Parked)
+func (p *Planner) fits(k effects.Key, f effects.Effect) bool {
+	if _, locator := effects.LocatorIn(k.ID); locator || f.Kind == effects.Located {
+		return locator && k.For == "" && (f.Kind == effects.Located || f.Kind == effects.Parked)
 	}
 	b := p.ByID(k.ID)
 	if b == nil {
 		return true
 	}
 	feeder, ok := b.Family.(Feeder)
-	if f.Kind == Parked {
+	if f.Kind == effects.Parked {
 		return ok && (k.For == "" || b.Rule.Each.Given())
 	}
 	return ok && feeder.CanHave(p, b, k.For, f)

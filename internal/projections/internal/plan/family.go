@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/rules"
 )
 
@@ -27,11 +28,11 @@ type Feeder interface {
 	Family
 	// Effects tells what an item of the rule's source causes, and what each effect is for: "" of the only one. An error says
 	// that the rule cannot read the item, which then causes nothing under it.
-	Effects(b *Binding, m *rules.Match, img change.Image, tell func(purpose string, f Effect)) error
+	Effects(b *Binding, m *rules.Match, img change.Image, tell func(purpose string, f effects.Effect)) error
 	// CanHave reports whether an item can have this effect for this purpose under a rule. A parked effect is not asked about.
-	CanHave(p *Planner, b *Binding, purpose string, f Effect) bool
+	CanHave(p *Planner, b *Binding, purpose string, f effects.Effect) bool
 	// Words tell people of an effect.
-	Words(b *Binding, f Effect) Words
+	Words(b *Binding, f effects.Effect) Words
 }
 
 // Asker is a Family whose rules say of an item alone what it must hold.
@@ -45,14 +46,14 @@ type Asker interface {
 type Owner interface {
 	Actor
 	// ReadEffect reads such an effect.
-	ReadEffect(text string) (Effect, error)
+	ReadEffect(text string) (effects.Effect, error)
 }
 
 // Actor is a Feeder whose effects write by actions of its own.
 type Actor interface {
 	Feeder
 	// Differ says what the next transaction of a move writes for the effect of a rule under a key.
-	Differ(p *Planner, mv *Move, b *Binding, k EffectKey) []Action
+	Differ(p *Planner, mv *Move, b *Binding, k effects.Key) []Action
 }
 
 // Words are what people are told of an effect.
@@ -63,11 +64,11 @@ type Words struct {
 }
 
 // WordsOf tell people of an effect of a rule or a locator.
-func (p *Planner) WordsOf(id string, f Effect) Words {
+func (p *Planner) WordsOf(id string, f effects.Effect) Words {
 	switch f.Kind {
-	case Located:
+	case effects.Located:
 		return Words{What: "being found as " + f.Group, Undo: "clear it in the state table", Redo: "write it to the state table"}
-	case Parked: // an effect that was read from the ledger has no reason
+	case effects.Parked: // an effect that was read from the ledger has no reason
 		return Words{What: "nothing, being unreadable: " + cmp.Or(f.Parked.Reason, f.Parked.Code), Undo: "clear it in the state table",
 			Redo: "park it (" + f.Parked.Code + ")"}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/handlers"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds"
 	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/pack"
@@ -226,7 +227,7 @@ func FuzzEntry(f *testing.F) {
 				pl.AddRollups(mv, mv.First)
 				work(p, mv)
 			}
-			mv := &plan.Move{Key: key, Old: p.EffectsOf(key, img), New: plan.Effects{}, To: stamp.VersionAt(2, change.Position{})}
+			mv := &plan.Move{Key: key, Old: p.EffectsOf(key, img), New: effects.ByKey{}, To: stamp.VersionAt(2, change.Position{})}
 			mv.Expect(ent, p.Bindings)
 			work(p, mv)
 		}

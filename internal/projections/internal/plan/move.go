@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
@@ -17,7 +18,7 @@ type Move struct {
 	FromItem bool // planned from the item as it is, not from images: it is read again after an entry that moved
 	Position change.Position
 	To       stamp.Version
-	Old, New Effects
+	Old, New effects.ByKey
 	Touched  []GroupRef // to be rolled up
 
 	relocated []GroupRef // whose target is found by a unique value that the item took or gave up
@@ -27,11 +28,11 @@ type Move struct {
 	Rederived int64      // written as Entry.Rederived
 	Due       []GroupRef // to be marked due in the entry: no image tells of them
 
-	Restore map[EffectKey]change.Key // items to write again even if the effect stays
-	Alone   bool                     // goes in a transaction of its own, because a shared one failed
+	Restore map[effects.Key]change.Key // items to write again even if the effect stays
+	Alone   bool                       // goes in a transaction of its own, because a shared one failed
 
 	Seen          map[change.Key]change.Image // items that were not as expected, as they are; nil: no item
-	Step          map[EffectKey]bool          // what the next transaction moves; nil: all
+	Step          map[effects.Key]bool        // what the next transaction moves; nil: all
 	StepMax       int                         // most effects in one transaction; 0: as many as fit
 	Shift         int                         // write suffixes to go on from the worker's own: the accumulators there could not hold the sum
 	Consolidated  bool                        // the accumulators were brought together for the move
@@ -50,9 +51,9 @@ func (mv *Move) touch(g GroupRef) {
 }
 
 // relocate notes the aggregates whose targets are found by unique values in which two states of the item differ.
-func (bs *Bindings) relocate(mv *Move, x, y Effects) {
-	for _, fs := range []Effects{x.without(y), y.without(x)} {
-		maps.DeleteFunc(fs, func(_ EffectKey, f Effect) bool { return f.Kind != Located })
+func (bs *Bindings) relocate(mv *Move, x, y effects.ByKey) {
+	for _, fs := range []effects.ByKey{x.Without(y), y.Without(x)} {
+		maps.DeleteFunc(fs, func(_ effects.Key, f effects.Effect) bool { return f.Kind != effects.Located })
 		bs.groups(fs, func(g GroupRef) { mv.relocated = append(mv.relocated, g) })
 	}
 }
@@ -65,7 +66,7 @@ func (mv *Move) relocates(g GroupRef) bool {
 // Expect makes the move start from the entry that was found. Groups that no image will name are marked due in the entry, so that a
 // crash before their roll-up does not forget them: those that lose what no image shows, and all that change of a rederived item.
 func (mv *Move) Expect(e *Entry, bs *Bindings) {
-	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, Effects{}, nil, nil
+	mv.Exact, mv.Entry, mv.Old, mv.Due, mv.Step = true, e, effects.ByKey{}, nil, nil
 	mark := func(g GroupRef) {
 		if !slices.Contains(mv.Due, g) {
 			mv.Due = append(mv.Due, g)
@@ -82,7 +83,7 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 		}
 	}
 	if !mv.FromItem {
-		for _, changed := range []Effects{mv.Old.without(mv.New), mv.New.without(mv.Old)} {
+		for _, changed := range []effects.ByKey{mv.Old.Without(mv.New), mv.New.Without(mv.Old)} {
 			bs.groups(changed, func(g GroupRef) {
 				if !slices.Contains(mv.Touched, g) {
 					mark(g)
@@ -91,8 +92,8 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 		}
 		return
 	}
-	bs.groups(mv.Old.without(mv.New), mark)
-	bs.groups(mv.New.without(mv.Old), func(g GroupRef) {
+	bs.groups(mv.Old.Without(mv.New), mark)
+	bs.groups(mv.New.Without(mv.Old), func(g GroupRef) {
 		// What is seeded is shown when its rule goes live. One that went live since
 		// still has the item's records to come, which tell of what it has, not of what it lost.
 		if !mv.Seeding || !g.Rule.Displays() || g.Live.Load() {
@@ -101,18 +102,24 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	})
 }
 
-// adapt has each family bring its own effects into force by all that the move knows.
+// Adapting is a family's own effect that depends on what a move knows.
+type Adapting interface {
+	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
+	Adapt(mv *Move, k effects.Key) effects.FamilyEffect
+}
+
+// adapt has each family bring its own effects into force.
 func (mv *Move) adapt() {
 	for k, f := range mv.New {
-		if f.Kind == OfFamily {
-			f.FamilyEffect = f.FamilyEffect.Adapt(mv, k)
+		if of, depends := f.FamilyEffect.(Adapting); depends {
+			f.FamilyEffect = of.Adapt(mv, k)
 			mv.Ask(k, f)
 		}
 	}
 }
 
 // Ask has the move bring another effect into force under a key; one of no kind: none.
-func (mv *Move) Ask(k EffectKey, f Effect) {
+func (mv *Move) Ask(k effects.Key, f effects.Effect) {
 	if mv.New[k].String() == f.String() {
 		return
 	}
@@ -123,16 +130,16 @@ func (mv *Move) Ask(k EffectKey, f Effect) {
 }
 
 // Replace has the move bring another effect into force under a key, and nothing else there; one of no kind: none.
-func (mv *Move) Replace(k EffectKey, f Effect) {
+func (mv *Move) Replace(k effects.Key, f effects.Effect) {
 	mv.Ask(k, f)
 	delete(mv.Restore, k)
 	mv.Step = nil
 }
 
 // RestoreAt has the move write an item even if the effect under a key stays.
-func (mv *Move) RestoreAt(k EffectKey, item change.Key) {
+func (mv *Move) RestoreAt(k effects.Key, item change.Key) {
 	if mv.Restore == nil {
-		mv.Restore = map[EffectKey]change.Key{}
+		mv.Restore = map[effects.Key]change.Key{}
 	}
 	mv.Restore[k] = item
 	mv.adapt()
@@ -154,22 +161,22 @@ func (bs *Bindings) parseDue(text string) (GroupRef, bool) {
 }
 
 // Keys are all that the move mentions, sorted.
-func (mv *Move) Keys() []EffectKey {
-	keys := slices.AppendSeq(make([]EffectKey, 0, len(mv.New)+len(mv.Old)), maps.Keys(mv.New))
+func (mv *Move) Keys() []effects.Key {
+	keys := slices.AppendSeq(make([]effects.Key, 0, len(mv.New)+len(mv.Old)), maps.Keys(mv.New))
 	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(mv.Old)), maps.Keys(mv.Restore))
-	slices.SortFunc(keys, EffectKey.compare)
+	slices.SortFunc(keys, effects.Key.Compare)
 	return slices.Compact(keys)
 }
 
 // Idle reports whether a rederived move would change nothing.
 func (mv *Move) Idle() bool {
-	return mv.Old.equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
+	return mv.Old.Equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
 // HoldsStaleEffects reports whether the entry holds effects that the item does not ask for any more, refused ones aside.
 func (mv *Move) HoldsStaleEffects() bool {
-	for k, held := range mv.Old.without(mv.New) {
-		if _, wanted := mv.New[k]; !wanted || held.Kind != Parked {
+	for k, held := range mv.Old.Without(mv.New) {
+		if _, wanted := mv.New[k]; !wanted || held.Kind != effects.Parked {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 		return false
 	}
 	old, new := p.EffectsOf(rec.Key, rec.Old), p.EffectsOf(rec.Key, rec.New)
-	if old.equal(new) {
+	if old.Equal(new) {
 		return false
 	}
 	mv := pl.Moves.Of(rec.Key)
@@ -70,8 +70,8 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 		pl.Moves.Put(rec.Key, mv)
 	}
 	mv.New, mv.To, mv.Position = new, stamp.VersionAt(p.Epoch, rec.Position), rec.Position
-	p.groups(old.withoutElements(new), mv.touch)
-	p.groups(new.withoutElements(old), mv.touch)
+	p.groups(old.WithoutElements(new), mv.touch)
+	p.groups(new.WithoutElements(old), mv.touch)
 	p.relocate(mv, old, new)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 )
 
@@ -12,23 +13,23 @@ import (
 // position; the last sets the position. After a crash the item's record finds the entry half way, and resumes.
 
 // Moves reports whether the next transaction moves what the item causes under a key.
-func (mv *Move) Moves(k EffectKey) bool { return mv.Step == nil || mv.Step[k] }
+func (mv *Move) Moves(k effects.Key) bool { return mv.Step == nil || mv.Step[k] }
 
 // After is the effect in force under a key after the next transaction; of no kind: none.
-func (mv *Move) After(k EffectKey) Effect {
+func (mv *Move) After(k effects.Key) effects.Effect {
 	switch {
 	case !mv.Moves(k):
 		return mv.Old[k]
 	case mv.Apart(k):
-		return Effect{}
+		return effects.Effect{}
 	}
 	return mv.New[k]
 }
 
 // Apart reports whether no number holds the difference of two contributions to one aggregate: they take two transactions.
-func (mv *Move) Apart(k EffectKey) bool {
+func (mv *Move) Apart(k effects.Key) bool {
 	old, new := mv.Old[k], mv.New[k]
-	if old.Kind != Contribution || new.Kind != Contribution || old.Group != new.Group || old.Per != new.Per {
+	if old.Kind != effects.Contribution || new.Kind != effects.Contribution || old.Group != new.Group || old.Per != new.Per {
 		return false
 	}
 	_, err := new.Amount.Sub(old.Amount)
@@ -36,11 +37,11 @@ func (mv *Move) Apart(k EffectKey) bool {
 }
 
 // Next is all effects in force after the next transaction.
-func (mv *Move) Next() Effects {
+func (mv *Move) Next() effects.ByKey {
 	if mv.Step == nil {
 		return mv.New
 	}
-	after := Effects{}
+	after := effects.ByKey{}
 	for _, k := range mv.Keys() {
 		if f := mv.After(k); f.Kind != 0 {
 			after[k] = f
@@ -50,10 +51,10 @@ func (mv *Move) Next() Effects {
 }
 
 // Changing are the keys under which the move changes anything.
-func (mv *Move) Changing() []EffectKey {
-	return slices.DeleteFunc(mv.Keys(), func(k EffectKey) bool {
+func (mv *Move) Changing() []effects.Key {
+	return slices.DeleteFunc(mv.Keys(), func(k effects.Key) bool {
 		_, restored := mv.Restore[k]
-		return !restored && mv.Old[k].same(mv.New[k])
+		return !restored && mv.Old[k].Same(mv.New[k])
 	})
 }
 
@@ -88,7 +89,7 @@ func (mv *Move) Advance(epoch int) bool {
 		e.Due = append(e.Due, g.String())
 	}
 	restore := maps.Clone(mv.Restore)
-	maps.DeleteFunc(restore, func(k EffectKey, _ change.Key) bool { return mv.Step[k] })
+	maps.DeleteFunc(restore, func(k effects.Key, _ change.Key) bool { return mv.Step[k] })
 	mv.Entry, mv.Old, mv.Restore, mv.Step, mv.Shift, mv.Consolidated = e, after, restore, nil, 0, false
 	mv.StepMax *= 2 // steps became small to find an effect that was refused: this one had none
 	if mv.FromItem && !mv.Raised {

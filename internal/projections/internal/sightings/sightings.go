@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -131,7 +132,7 @@ func (p *Page) AddItems(planner *plan.Planner, moves []*plan.Move, items map[cha
 		}
 		planner.SeeItem(&p.Items, mv.Key, img)
 		for k, f := range mv.New {
-			if b := planner.ByID(k.ID); b != nil && f.Kind == plan.Contribution {
+			if b := planner.ByID(k.ID); b != nil && f.Kind == effects.Contribution {
 				p.pointing = append(p.pointing, plan.GroupRef{Binding: b, Group: f.Group})
 			}
 		}

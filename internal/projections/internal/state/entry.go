@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -51,7 +52,7 @@ func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 	key := EntryKey(mv.Key)
 	r := key.Attributes()
 	at, rederived := mv.At(epoch)
-	effects := mv.Next()
+	after := mv.Next()
 	r["a"] = table.Text(string(at))
 	if key.Partition != EntryPrefix+mv.Key.String() {
 		r["item"] = table.Text(mv.Key.String()) // the key was cut: a sweep needs it whole
@@ -59,8 +60,8 @@ func EntryRow(mv *plan.Move, epoch int, expires time.Time) table.Row {
 	if rederived > 0 {
 		r["rederived"] = table.Number(rederived)
 	}
-	if len(effects) > 0 {
-		r["e"] = effectsValue(effects)
+	if len(after) > 0 {
+		r["e"] = effectsValue(after)
 	} else {
 		r["ttl"] = table.Number(expires.Unix())
 	}
@@ -90,7 +91,7 @@ func EntryUnmoved(c *table.Expression, mv *plan.Move) (condition string) {
 }
 
 // effectsAre is the condition that exactly these effects are in force. DynamoDB has no empty set.
-func effectsAre(c *table.Expression, fs plan.Effects) string {
+func effectsAre(c *table.Expression, fs effects.ByKey) string {
 	if len(fs) == 0 {
 		return c.Format("attribute_not_exists(%n)", "e")
 	}
@@ -98,7 +99,7 @@ func effectsAre(c *table.Expression, fs plan.Effects) string {
 }
 
 // effectsValue is effects, at least one, as a ledger entry holds them.
-func effectsValue(fs plan.Effects) ddb.AttributeValue {
+func effectsValue(fs effects.ByKey) ddb.AttributeValue {
 	return &ddb.AttributeValueMemberSS{Value: fs.Texts()}
 }
 

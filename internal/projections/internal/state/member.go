@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -23,7 +24,7 @@ func MembersOf(g plan.GroupRef) string {
 
 // MemberKey is the key of the row of a source that is a member of a group, for what an effect of it is for: "" of the only one. The rows of
 // a group sort by the order of the members, then by the keys of their sources.
-func MemberKey(g plan.GroupRef, m *plan.Member, source change.Key, purpose string) table.Key {
+func MemberKey(g plan.GroupRef, m *effects.Member, source change.Key, purpose string) table.Key {
 	return table.Key{Partition: MembersOf(g), Sort: MemberSort(m.Order, source, purpose)}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
@@ -46,7 +47,7 @@ func SetIs(c *table.Expression, found Set) string {
 
 // SetKey is the row that holds the claimants of a contested target.
 func SetKey(t audit.ContestedTarget) table.Key {
-	if locator, ok := plan.LocatorIn(t.ID); ok {
+	if locator, ok := effects.LocatorIn(t.ID); ok {
 		return LocatorKey(locator, t.Value)
 	}
 	return claimsKeyOf(t.ID, t.Target)

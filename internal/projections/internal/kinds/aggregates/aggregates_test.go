@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/aggregates"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
@@ -123,10 +124,10 @@ func TestZeroIsAMemberOfAnAverage(t *testing.T) {
 	p := &plan.Planner{Bindings: plan.Bind(set, ids)}
 	for name, tt := range map[string]struct {
 		cpu  change.Value
-		want plan.Effects
+		want effects.ByKey
 	}{
-		"a number": {change.Number("2.50"), effects("+2.5 METRICS#r/DAY#d", "+2.5 METRICS#r/DAY#d")},
-		"0":        {change.Number("0"), effects("+0 METRICS#r/DAY#d", "")},
+		"a number": {change.Number("2.50"), cpuEffects("+2.5 METRICS#r/DAY#d", "+2.5 METRICS#r/DAY#d")},
+		"0":        {change.Number("0"), cpuEffects("+0 METRICS#r/DAY#d", "")},
 		"nothing":  {change.Value{}, nil},
 		"NULL":     {change.Null(), nil},
 	} {
@@ -147,11 +148,11 @@ func TestZeroIsAMemberOfAnAverage(t *testing.T) {
 
 func kinds() []rules.Kind { return []rules.Kind{aggregates.Sum, aggregates.Average} }
 
-func effects(cpu, used string) plan.Effects {
-	all := plan.Effects{}
+func cpuEffects(cpu, used string) effects.ByKey {
+	all := effects.ByKey{}
 	for id, text := range map[string]string{"cpu": cpu, "used": used} {
-		if f, err := plan.ParseEffect(text); err == nil {
-			all[plan.EffectKey{ID: id}] = f
+		if f, err := effects.Parse(text); err == nil {
+			all[effects.Key{ID: id}] = f
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
@@ -14,20 +15,20 @@ import (
 )
 
 // Effects implements plan.Feeder: a source, or each element of its list, adds to an aggregate.
-func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
+func (*kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, effects.Effect)) error {
 	return Of(b.Rule).ForEach(m, img, func(element string, c rules.Contribution) {
-		tell(element, plan.Effect{Kind: plan.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
+		tell(element, effects.Effect{Kind: effects.Contribution, Amount: c.Amount, Group: c.Group, Per: c.Per})
 	})
 }
 
 // CanHave implements plan.Feeder.
-func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	return f.Kind == plan.Contribution && f.Member == nil && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
+func (*kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f effects.Effect) bool {
+	return f.Kind == effects.Contribution && f.Member == nil && (what != "") == b.Rule.Each.Given() && (f.Per != "") == b.Rule.HasPer() &&
 		(b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 
 // Words implements plan.Feeder.
-func (*kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
+func (*kind) Words(b *plan.Binding, f effects.Effect) plan.Words {
 	write, what := groups.RollUpText(b, f.Group), f.Amount.String()
 	if f.Per != "" {
 		what += " under " + f.Per

@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -37,7 +38,7 @@ func (kind) Facts(a *audit.Auditor, b *plan.Binding, s *audit.Subject, emit func
 }
 
 // EffectFacts implements audit.Family: a set rule feeds no ledger.
-func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, plan.Effect, func(drift.Fact)) {
+func (kind) EffectFacts(*audit.Auditor, *plan.Binding, change.Key, string, effects.Effect, func(drift.Fact)) {
 }
 
 // RowFacts implements audit.Family: a set rule keeps no rows.

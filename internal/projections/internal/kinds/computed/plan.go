@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -42,7 +43,7 @@ func wantedOf(p *plan.Planner, b *plan.Binding, key change.Key, m *rules.Match, 
 	values, err := Of(b.Rule).Values(m, img)
 	w := Wanted{Values: values}
 	if err != nil {
-		w.Bad = plan.AsItemError(err)
+		w.Bad = effects.AsItemError(err)
 	}
 	for _, v := range values {
 		if v.Kind() != change.KindAbsent {

@@ -8,7 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 )
 
 var ofCopies = &auditing.Procedure{
@@ -36,7 +36,7 @@ func judgeCopy(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 			reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
 		}
 		if b.Rule.ByUnique {
-			reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(b.Locator), l.Parent.Partition))
+			reading.Concerns = append(reading.Concerns, audit.LocatorToken(effects.LocatorID(b.Locator), l.Parent.Partition))
 		}
 		reading.Suspect.Group = l.Parent.String()
 	}

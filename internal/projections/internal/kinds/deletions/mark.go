@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -143,7 +144,7 @@ func valueChanged(ctx context.Context, w children.Run, g plan.GroupRef, deleted 
 			return table.Lost, err
 		}
 		locator := state.ReadSet(rows[located], true)
-		contested := audit.ContestedTarget{ID: plan.LocatorID(g.Locator), Value: g.Group}
+		contested := audit.ContestedTarget{ID: effects.LocatorID(g.Locator), Value: g.Group}
 		if err := w.UpdateContentionList(ctx, contested, locator); err != nil {
 			return table.Lost, err
 		}

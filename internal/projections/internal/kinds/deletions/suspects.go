@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
 	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -51,7 +52,7 @@ func judgeOrphan(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 	}
 	name := children.NameOf(parent.Binding, parent.Key)
 	if parent.Rule.ByUnique {
-		reading.Concerns = append(reading.Concerns, audit.LocatorToken(plan.LocatorID(parent.Locator), name))
+		reading.Concerns = append(reading.Concerns, audit.LocatorToken(effects.LocatorID(parent.Locator), name))
 	}
 	if !orphaned {
 		return reading

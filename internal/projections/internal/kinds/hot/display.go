@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -41,7 +42,7 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 	})
 	t.Amount = tally.Sum(amounts...)
 	if t.Overflow = t.Overflow || torn; t.Overflow {
-		t.Err = plan.Overflow("the sum").Parked
+		t.Err = effects.Overflow("the sum").Parked
 		t.Err.Reason += ": once it does, run `dynamill replay --recount " + g.Rule.Name + "`"
 	}
 	t.Operations += generation << stamp.GenerationShift

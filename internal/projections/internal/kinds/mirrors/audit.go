@@ -6,6 +6,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -41,7 +42,7 @@ func stamped(a *audit.Auditor, b *plan.Binding, key change.Key, img change.Image
 }
 
 // EffectFacts implements audit.Family.
-func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, _ string, f plan.Effect, emit func(drift.Fact)) {
+func (kind) EffectFacts(_ *audit.Auditor, b *plan.Binding, source change.Key, _ string, f effects.Effect, emit func(drift.Fact)) {
 	it, _ := itemOf(f)
 	emit(drift.Fact{About: audit.MadeToken(it.target), Sub: b.ID + "\x00" + source.String(), Tag: audit.TagWant, Data: it.digest})
 	if b.Claimed() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
@@ -23,8 +24,9 @@ type mirrorItem struct {
 }
 
 var (
-	_ plan.Owner        = kind{}
-	_ plan.FamilyEffect = mirrorItem{}
+	_ plan.Owner           = kind{}
+	_ effects.FamilyEffect = mirrorItem{}
+	_ plan.Adapting        = mirrorItem{}
 )
 
 // The marks with which the text of an effect begins.
@@ -38,13 +40,13 @@ const (
 const entryDigits = 4
 
 // itemOf is the item of an effect; false if the effect is another one.
-func itemOf(f plan.Effect) (mirrorItem, bool) {
+func itemOf(f effects.Effect) (mirrorItem, bool) {
 	it, ok := f.FamilyEffect.(mirrorItem)
 	return it, ok
 }
 
 // itemIn is the item of the effect that a rule has at a target; false if it has none there.
-func itemIn(fs plan.Effects, b *plan.Binding, target change.Key) (plan.EffectKey, mirrorItem, bool) {
+func itemIn(fs effects.ByKey, b *plan.Binding, target change.Key) (effects.Key, mirrorItem, bool) {
 	k := keyAt(b, target)
 	it, ok := itemOf(fs[k])
 	if !ok || it.target != target {
@@ -53,11 +55,11 @@ func itemIn(fs plan.Effects, b *plan.Binding, target change.Key) (plan.EffectKey
 	return k, it, true
 }
 
-func (it mirrorItem) effect() plan.Effect {
-	return plan.Effect{Kind: plan.OfFamily, Group: it.target.String(), FamilyEffect: it}
+func (it mirrorItem) effect() effects.Effect {
+	return effects.Effect{Kind: effects.OfFamily, Group: it.target.String(), FamilyEffect: it}
 }
 
-// String implements plan.FamilyEffect.
+// String implements effects.FamilyEffect.
 func (it mirrorItem) String() string {
 	mark := inForceMark
 	if it.expired {
@@ -66,14 +68,14 @@ func (it mirrorItem) String() string {
 	return mark + it.digest[:entryDigits] + it.target.String()
 }
 
-// Same implements plan.FamilyEffect.
-func (it mirrorItem) Same(other plan.FamilyEffect) bool {
+// Same implements effects.FamilyEffect.
+func (it mirrorItem) Same(other effects.FamilyEffect) bool {
 	o, ok := other.(mirrorItem)
 	return ok && it.expired == o.expired && it.isSame(o)
 }
 
-// Wanted implements plan.FamilyEffect: the item as its source asks for it, not expired.
-func (it mirrorItem) Wanted() plan.FamilyEffect {
+// Wanted implements effects.FamilyEffect: the item as its source asks for it, not expired.
+func (it mirrorItem) Wanted() effects.FamilyEffect {
 	it.expired = false
 	return it
 }
@@ -88,9 +90,9 @@ func (it mirrorItem) hasContent(digest string) bool {
 	return strings.HasPrefix(it.digest, digest) || strings.HasPrefix(digest, it.digest)
 }
 
-// Adapt implements plan.FamilyEffect: an item that expired stays away as long as its source asks for
+// Adapt implements plan.Adapting: an item that expired stays away as long as its source asks for
 // the same, unless it is to be written again, or another program has put one there since.
-func (it mirrorItem) Adapt(mv *plan.Move, k plan.EffectKey) plan.FamilyEffect {
+func (it mirrorItem) Adapt(mv *plan.Move, k effects.Key) effects.FamilyEffect {
 	held, _ := itemOf(mv.Old[k])
 	target, restored := mv.Restore[k]
 	switch {
@@ -105,10 +107,10 @@ func (it mirrorItem) Adapt(mv *plan.Move, k plan.EffectKey) plan.FamilyEffect {
 }
 
 // ReadEffect implements plan.Owner.
-func (kind) ReadEffect(text string) (plan.Effect, error) {
+func (kind) ReadEffect(text string) (effects.Effect, error) {
 	mark, rest := text[:1], text[1:]
 	if mark != inForceMark && mark != expiredMark || len(rest) < entryDigits {
-		return plan.Effect{}, fmt.Errorf("the unknown effect %q", text)
+		return effects.Effect{}, fmt.Errorf("the unknown effect %q", text)
 	}
 	return mirrorItem{digest: rest[:entryDigits], target: change.ParseKey(rest[entryDigits:]), expired: mark == expiredMark}.effect(), nil
 }
@@ -118,11 +120,11 @@ type difference struct {
 	*plan.Planner
 	mv *plan.Move
 	b  *plan.Binding
-	k  plan.EffectKey
+	k  effects.Key
 }
 
 // Differ implements plan.Owner.
-func (kind) Differ(p *plan.Planner, mv *plan.Move, b *plan.Binding, k plan.EffectKey) (all []plan.Action) {
+func (kind) Differ(p *plan.Planner, mv *plan.Move, b *plan.Binding, k effects.Key) (all []plan.Action) {
 	d := difference{p, mv, b, k}
 	was, had := itemOf(mv.Old[k])
 	now, asks := itemOf(mv.After(k))
@@ -218,7 +220,7 @@ func (d difference) action(target change.Key, w targetWrite) plan.Action {
 func (d difference) upsert(it mirrorItem, expected place) []plan.Action {
 	at := placeAt(d.mv, d.b, it.target, expected)
 	if at == placeOccupied {
-		why := plan.ParkedBy(&rules.ItemError{Code: occupiedCode, Reason: "an item of another entity stands where a mirror item belongs, " +
+		why := effects.ParkedBy(&rules.ItemError{Code: occupiedCode, Reason: "an item of another entity stands where a mirror item belongs, " +
 			"under the key " + it.target.String() + ": move or delete that item, or change the key template of the mirror's entity"})
 		return []plan.Action{d.leave(it.target, at), plan.ParkAction(d.k, it.target, why)}
 	}

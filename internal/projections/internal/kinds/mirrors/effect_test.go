@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
 func TestAnExpiredItemStaysAwayUntilItIsAskedForAnew(t *testing.T) {
-	k, target, elsewhere := plan.EffectKey{ID: "list"}, change.Key{Partition: "LIST#1", Sort: "ITEM#1"}, change.Key{Partition: "x"}
+	k, target, elsewhere := effects.Key{ID: "list"}, change.Key{Partition: "LIST#1", Sort: "ITEM#1"}, change.Key{Partition: "x"}
 	asked := mirrorItem{target: target, digest: "dddddddd"}
 	inForce, gone, other := asked, asked, asked
 	gone.expired, other.digest = true, "eeeeeeee"
@@ -27,8 +28,8 @@ func TestAnExpiredItemStaysAwayUntilItIsAskedForAnew(t *testing.T) {
 		"an item put there":                  {gone, asked, func(mv *plan.Move) { mv.See(target, change.Item{}) }, "~ddddLIST#1/ITEM#1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mv := &plan.Move{New: plan.Effects{k: tt.asked.effect()}}
-			mv.Expect(&plan.Entry{Effects: plan.Effects{k: tt.held.effect()}}, &plan.Bindings{})
+			mv := &plan.Move{New: effects.ByKey{k: tt.asked.effect()}}
+			mv.Expect(&plan.Entry{Effects: effects.ByKey{k: tt.held.effect()}}, &plan.Bindings{})
 			tt.know(mv)
 			if got := mv.New[k].String(); got != tt.want {
 				t.Errorf("%s comes into force, want %s", got, tt.want)

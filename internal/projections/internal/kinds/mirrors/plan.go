@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/leftovers"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
@@ -27,7 +28,7 @@ type Heal struct {
 
 // Effects implements plan.Feeder: a source, or each element of its list, asks for an item. Of elements that a key reads
 // alike, the first one gives the item.
-func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
+func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, effects.Effect)) error {
 	known := map[string]bool{}
 	return b.Rule.ForEach(m, img, func(_ string, m *rules.Match) error {
 		item, ok, err := Of(b.Rule).Item(m, img)
@@ -44,8 +45,8 @@ func (kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func
 }
 
 // keyAt is the effect key of the item that a rule makes at a target.
-func keyAt(b *plan.Binding, target change.Key) plan.EffectKey {
-	return plan.EffectKey{ID: b.ID, For: plan.Purpose(b.Rule.ElementAt(target))}
+func keyAt(b *plan.Binding, target change.Key) effects.Key {
+	return effects.Key{ID: b.ID, For: effects.Purpose(b.Rule.ElementAt(target))}
 }
 
 // contentDigest digests the values that a rule writes on an item all together, for the ledger. A stamp digests them one by one.
@@ -54,7 +55,7 @@ func contentDigest(r *rules.Rule, img change.Image) string {
 }
 
 // CanHave implements plan.Feeder.
-func (kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
+func (kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f effects.Effect) bool {
 	it, ok := itemOf(f)
 	return ok && what == keyAt(b, it.target).For && p.IsTarget(b.Rule, it.target)
 }
@@ -99,7 +100,7 @@ func (kind) Rederive(_ *plan.Planner, pl *plan.Changes, b *plan.Binding, it *pla
 func (kind) Tell(*plan.Late, *plan.Binding, *rules.Match, change.Image) {}
 
 // Words implements plan.Feeder.
-func (kind) Words(_ *plan.Binding, f plan.Effect) plan.Words {
+func (kind) Words(_ *plan.Binding, f effects.Effect) plan.Words {
 	it, _ := itemOf(f)
 	what := "mirror item " + f.Group
 	if it.expired {

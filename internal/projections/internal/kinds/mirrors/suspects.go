@@ -7,6 +7,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
@@ -108,7 +109,7 @@ func judgeMirror(e *auditing.Evidence, sus drift.Suspect) drift.Reading {
 
 // expired reports whether the state table notes that DynamoDB's time to live deleted
 // the mirror item for which a source asks.
-func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, k plan.EffectKey, it mirrorItem) bool {
+func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, k effects.Key, it mirrorItem) bool {
 	if b.Claimed() {
 		return table.TextOf(e.Rows[state.ClaimsKey(b, it.target)]["expired"]) == it.digest
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/auditing"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
@@ -57,7 +58,7 @@ func (c *collection) Add(digest string) {
 }
 
 // noneShown is the digest of a member that shows nothing.
-var noneShown = plan.MemberDigest(nil)
+var noneShown = effects.MemberDigest(nil)
 
 // Shown implements groupaudit.Collection.
 func (c *collection) Shown() string {
@@ -77,9 +78,9 @@ func (c *collection) Shown() string {
 // RowsOf implements explaining.Family: the member rows of a source, beside the accumulator of a target.
 func (k *kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject) []explaining.Row {
 	rows := k.Auditing.RowsOf(x, b, s)
-	effects := x.Planner.EffectsOf(s.Key, s.Image)
-	for _, key := range effects.Keys() {
-		if f := effects[key]; key.ID == b.ID && f.Member != nil {
+	asked := x.Planner.EffectsOf(s.Key, s.Image)
+	for _, key := range asked.Keys() {
+		if f := asked[key]; key.ID == b.ID && f.Member != nil {
 			row := state.MemberKey(plan.GroupRef{Binding: b, Group: f.Group}, f.Member, s.Key, key.For)
 			rows = append(rows, explaining.Row{Key: row, Name: "member row", Rule: b.ID, Says: memberWords(f)})
 		}
@@ -87,13 +88,13 @@ func (k *kind) RowsOf(x *explaining.Explainer, b *plan.Binding, s *audit.Subject
 	return rows
 }
 
-func memberWords(f plan.Effect) func(table.Row) string {
+func memberWords(f effects.Effect) func(table.Row) string {
 	return func(r table.Row) string {
 		shown, ok := state.ReadMember(r)
 		switch {
 		case r == nil:
 			return ""
-		case !ok || plan.MemberDigest(shown) != f.Member.Digest:
+		case !ok || effects.MemberDigest(shown) != f.Member.Digest:
 			return "a member of " + f.Group + ", but not as the item asks: run `dynamill verify --repair`"
 		}
 		return "a member of " + f.Group + ", of which is shown: " + audit.Text(change.Map(shown))

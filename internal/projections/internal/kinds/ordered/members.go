@@ -7,6 +7,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -17,25 +18,25 @@ import (
 )
 
 // Effects implements plan.Feeder: a source, or each element of its list, is a member of a group.
-func (k *kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, plan.Effect)) error {
+func (k *kind) Effects(b *plan.Binding, m *rules.Match, img change.Image, tell func(string, effects.Effect)) error {
 	return b.Rule.ForEach(m, img, func(element string, m *rules.Match) error {
 		member, ok, err := Of(b.Rule).Member(m, img)
 		if err == nil && ok {
-			tell(element, plan.Effect{Kind: plan.Contribution, Group: member.Group, Member: &plan.Member{
-				Order: orderOf(member.Order), Digest: plan.MemberDigest(member.Shown), Shown: member.Shown}})
+			tell(element, effects.Effect{Kind: effects.Contribution, Group: member.Group, Member: &effects.Member{
+				Order: orderOf(member.Order), Digest: effects.MemberDigest(member.Shown), Shown: member.Shown}})
 		}
 		return err
 	})
 }
 
 // CanHave implements plan.Feeder.
-func (k *kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f plan.Effect) bool {
-	return f.Kind == plan.Contribution && f.Member != nil && isOrder(f.Member.Order) && len(f.Member.Digest) == stamp.DigestDigits &&
+func (k *kind) CanHave(p *plan.Planner, b *plan.Binding, what string, f effects.Effect) bool {
+	return f.Kind == effects.Contribution && f.Member != nil && isOrder(f.Member.Order) && len(f.Member.Digest) == stamp.DigestDigits &&
 		(what != "") == b.Rule.Each.Given() && (b.Rule.ByUnique || p.IsTarget(b.Rule, change.ParseKey(f.Group)))
 }
 
 // Words implements plan.Feeder.
-func (k *kind) Words(b *plan.Binding, f plan.Effect) plan.Words {
+func (k *kind) Words(b *plan.Binding, f effects.Effect) plan.Words {
 	rollUp := groups.RollUpText(b, f.Group)
 	return plan.Words{What: "being a member of " + f.Group, Undo: "take away its former member row, and " + rollUp,
 		Redo: "write its member row, and " + rollUp}
@@ -49,12 +50,12 @@ type memberWrite struct {
 }
 
 // Differ implements plan.Actor: the row of a member goes with its effect.
-func (k *kind) Differ(_ *plan.Planner, mv *plan.Move, b *plan.Binding, key plan.EffectKey) (all []plan.Action) {
+func (k *kind) Differ(_ *plan.Planner, mv *plan.Move, b *plan.Binding, key effects.Key) (all []plan.Action) {
 	was, is := mv.Old[key], mv.After(key)
 	if was.String() == is.String() {
 		return nil
 	}
-	row := func(f plan.Effect) table.Key {
+	row := func(f effects.Effect) table.Key {
 		return state.MemberKey(plan.GroupRef{Binding: b, Group: f.Group}, f.Member, mv.Key, key.For)
 	}
 	act := func(w memberWrite) {

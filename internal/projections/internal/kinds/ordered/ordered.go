@@ -10,9 +10,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/audit"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/groupaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
-	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/expr"
@@ -202,7 +202,7 @@ func (f *Form) Shown(values []change.Value) string {
 				shown[name] = values[i]
 			}
 		}
-		return plan.MemberDigest(shown)
+		return effects.MemberDigest(shown)
 	}
 	if values[0].Kind() != change.KindList {
 		return values[0].Kind().String()

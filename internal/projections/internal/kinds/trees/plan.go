@@ -4,6 +4,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
+	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/explaining"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -26,7 +27,7 @@ func (k kind) Link(b *plan.Binding, m *rules.Match, img change.Image) children.L
 		return l
 	}
 	if _, _, err := nameOf(b, m, img); err != nil {
-		return children.Link{IsChild: true, Bad: plan.AsItemError(err)}
+		return children.Link{IsChild: true, Bad: effects.AsItemError(err)}
 	}
 	return l
 }

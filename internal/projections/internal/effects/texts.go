@@ -1,4 +1,4 @@
-package plan
+package effects
 
 import (
 	"errors"
@@ -27,17 +27,17 @@ const (
 )
 
 // Texts are the effects as a ledger entry holds them, sorted.
-func (fs Effects) Texts() []string {
+func (fs ByKey) Texts() []string {
 	texts := make([]string, 0, len(fs))
-	var listed map[EffectKey][]string // by id and common text
+	var listed map[Key][]string // by id and common text
 	for k, f := range fs {
 		if text := f.String(); k.For == "" {
 			texts = append(texts, k.before(text))
 		} else {
 			if listed == nil {
-				listed = map[EffectKey][]string{}
+				listed = map[Key][]string{}
 			}
-			common := EffectKey{k.ID, k.common(text)}
+			common := Key{k.ID, k.common(text)}
 			listed[common] = append(listed[common], escapePurpose.Replace(k.For))
 		}
 	}
@@ -55,7 +55,7 @@ func listText(id string, purposes []string, common string) string {
 }
 
 // before puts the key of an effect that is for nothing else before its text.
-func (k EffectKey) before(effect string) string {
+func (k Key) before(effect string) string {
 	if _, locator := LocatorIn(k.ID); locator {
 		return k.ID + " " + effect
 	}
@@ -63,7 +63,7 @@ func (k EffectKey) before(effect string) string {
 }
 
 // common is the text of an effect with the mark in the place of what the effect is for.
-func (k EffectKey) common(effect string) string {
+func (k Key) common(effect string) string {
 	at := strings.LastIndex(effect, k.For)
 	common := effect
 	if at >= 0 {
@@ -76,7 +76,7 @@ func (k EffectKey) common(effect string) string {
 }
 
 // particular is the text of an effect of which common gave what it has in common with others.
-func (k EffectKey) particular(common string) string {
+func (k Key) particular(common string) string {
 	if effect, whole := strings.CutPrefix(common, asItIs); whole {
 		return effect
 	}
@@ -84,21 +84,21 @@ func (k EffectKey) particular(common string) string {
 }
 
 // cutEffects reads one text of Texts. It returns false for one that Texts never gives.
-func cutEffects(text string) (map[EffectKey]string, bool) {
-	var k EffectKey
+func cutEffects(text string) (map[Key]string, bool) {
+	var k Key
 	if _, locator := LocatorIn(text); locator {
 		id, effect, _ := strings.Cut(text, " ")
 		k.ID = id
-		return map[EffectKey]string{k: effect}, k.before(effect) == text
+		return map[Key]string{k: effect}, k.before(effect) == text
 	}
 	id, effect := stamp.CutDigits(text)
 	k.ID = id
 	list, listed := strings.CutPrefix(effect, " ")
 	if !listed {
-		return map[EffectKey]string{k: effect}, id != ""
+		return map[Key]string{k: effect}, id != ""
 	}
 	list, common, _ := strings.Cut(list, " ")
-	all := map[EffectKey]string{}
+	all := map[Key]string{}
 	purposes := strings.Split(list, purposeComma)
 	for _, purpose := range purposes {
 		k.For = unescapePurpose.Replace(purpose)
@@ -109,9 +109,9 @@ func cutEffects(text string) (map[EffectKey]string, bool) {
 	return all, id != "" && len(all) == len(purposes) && listText(id, purposes, common) == text
 }
 
-// EffectTexts are the texts of a ledger entry's effects by their keys. The error says what another program has written there; the texts
+// ReadTexts are the texts of a ledger entry's effects by their keys. The error says what another program has written there; the texts
 // are then those that can be read. An entry without effects expires: one that does not has lost them.
-func EffectTexts(row change.Item) (map[EffectKey]string, error) {
+func ReadTexts(row change.Item) (map[Key]string, error) {
 	switch v := row["e"]; {
 	case v.Kind() == change.KindAbsent && row["ttl"].Kind() != change.KindAbsent:
 		return nil, nil
@@ -119,7 +119,7 @@ func EffectTexts(row change.Item) (map[EffectKey]string, error) {
 		return nil, errors.New("no effects")
 	}
 	var err error
-	all := map[EffectKey]string{}
+	all := map[Key]string{}
 	for _, v := range row["e"].List() {
 		effects, ok := cutEffects(v.Text())
 		for k := range effects {
