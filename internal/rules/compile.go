@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/conflicts"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
@@ -35,21 +36,22 @@ func load(filename string, src []byte, kinds []Kind, former bool) (*Set, error) 
 	if p.Root == nil {
 		return nil, p.Err()
 	}
-	ok := check.Check(p, p.File())
+	file := check.Check(p, p.File())
+	conflicts.Check(p, file)
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	set := compile(filename, ok)
+	set := compile(filename, file)
 	set.text, set.ruleKinds, set.warnings = string(src), kinds, p.Warnings()
 	return set, nil
 }
 
 func compile(filename string, from *check.File) *Set {
 	s := &Set{file: filename, keyTypes: &templates.KeyTypes{}}
-	s.Table = Table{Name: from.Table.Name.Text, PartitionKey: from.Table.Keys[0].Text, TypeAttribute: from.Table.TypeAttribute.Text,
-		Case: from.Table.Case}
-	if len(from.Table.Keys) > 1 {
-		s.Table.SortKey = from.Table.Keys[1].Text
+	table := from.Decl.Table
+	s.Table = Table{Name: table.Name.Text, PartitionKey: table.Keys[0].Text, TypeAttribute: table.TypeAttribute.Text, Case: table.Case}
+	if len(table.Keys) > 1 {
+		s.Table.SortKey = table.Keys[1].Text
 	}
 	entities := map[*check.Entity]*Entity{}
 	for _, ce := range from.Entities {

@@ -1,5 +1,5 @@
-// Package rules is the room of the rule file. Load parses it (package declared), checks it (package check) and compiles it
-// (compile.go) into a Set: which entity an item is of (identify.go), and which item it refers to under a rule (join.go).
+// Package rules is the room of the rule file. Load parses it (package declared), checks it (packages check and conflicts) and
+// compiles it (compile.go) into a Set: which entity an item is of (identify.go), and which item it refers to under a rule (join.go).
 //
 // The package names no kind of rule: Load is given the kinds (set.go), each of which reads its own keys
 // (declared.Declaration). What one item causes is asked of the rule's Form (roles.go).

@@ -1,10 +1,10 @@
-// Package check finds the problems of a rule file that is read: what is unknown, what does not fit together,
-// and what two rules or entities do to each other. It works out how rules join on the way.
+// Package check finds the problems that a rule or an entity of a rule file has by itself: what is unknown, and what
+// does not fit together. It works out how rules join on the way.
 package check
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,11 +17,12 @@ import (
 // reservedPrefix begins the names of the engine's own attributes.
 const reservedPrefix = "_dm"
 
-// File is a rule file in which everything is found and fits together.
+// File is a rule file with what its rules and entities say, as far as they have no problems.
 type File struct {
-	Table    *declared.Table
-	Entities []*Entity
-	Rules    []*Rule
+	Decl         *declared.File
+	Entities     []*Entity
+	Rules        []*Rule // those of known entities
+	NamesUnknown bool    // a rule names an entity that does not exist
 }
 
 // Entity is an entity with the shape of its keys.
@@ -31,7 +32,7 @@ type Entity struct {
 	Equals []Equals
 	Unique Ref
 	Expire time.Duration // how long an item of it lives after its last change; 0: for ever
-	broken bool          // its key has problems: nothing is concluded from it
+	Broken bool          // its key has problems: nothing is concluded from it
 
 	uncertain []uncertainPlaceholder // each $name and :name of its key
 	blamed    map[string]bool        // names of uncertain placeholders that a problem was reported of
@@ -40,7 +41,7 @@ type Entity struct {
 // Rule is a rule with its entities, and how it joins them.
 type Rule struct {
 	Decl           *declared.Declaration
-	traits         *declared.Traits
+	Traits         *declared.Traits
 	Source, Target *Entity
 	Join           Join
 	Each           declared.Each
@@ -48,7 +49,7 @@ type Rule struct {
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written
-	Level          int
+	Level          int // as package conflicts finds it
 
 	Reads, ChildReads []string // attributes of the source, and of a child, on which the effect depends
 }
@@ -61,10 +62,15 @@ type Written struct {
 
 // sides are the entity whose key the join fills, and the entity that fills it.
 func (r *Rule) sides() (theirs, ours *Entity) {
-	if r.traits.HasParent {
+	if r.Traits.HasParent {
 		return r.Source, r.Target
 	}
 	return r.Target, r.Source
+}
+
+// Derives reports whether the rule is one of those that make the items of a derived entity.
+func (r *Rule) Derives() bool {
+	return r.Traits.Displays != "" && r.Target != nil && r.Target.Decl.Derived.Given()
 }
 
 // checker finds the problems of a file. What it adds to findings names the
@@ -80,26 +86,21 @@ type checker struct {
 
 // Check adds the problems of a file to those that the parser found. What it returns is of use only if there are no problems.
 func Check(p declared.Parser, file *declared.File) *File {
-	c := &checker{Parser: p, file: file, out: File{Table: &file.Table}, unknown: map[string][]declared.Word{}}
+	c := &checker{Parser: p, file: file, out: File{Decl: file}, unknown: map[string][]declared.Word{}}
 	c.table()
 	c.otherKeyNames()
 	for i := range file.Entities {
 		c.out.Entities = append(c.out.Entities, c.entity(&file.Entities[i]))
 	}
-	c.ambiguous()
 	for _, decl := range file.Rules {
 		if r := c.rule(decl); r != nil {
 			r.Reads, r.ChildReads = c.readsOf(r)
 			c.out.Rules = append(c.out.Rules, r)
 		}
 	}
+	c.out.NamesUnknown = len(c.unknown) > 0
 	c.sayUnknown()
-	c.twoWriters()
-	c.places()
-	c.derived()
-	c.deleted()
 	c.widths()
-	c.circles()
 	c.warnUncertain()
 	return &c.out
 }
@@ -153,6 +154,7 @@ func (c *checker) entity(decl *declared.Entity) *Entity {
 				decl.Name.Text)
 		}
 	}
+	c.expiry(e)
 	return e
 }
 
@@ -176,42 +178,38 @@ func (c *checker) equals(e *Entity) {
 	}
 }
 
-// ambiguous reports entities that one item could be of at once.
-func (c *checker) ambiguous() {
-	budget := templates.OverlapStepsMax
-	for i, b := range c.out.Entities {
-		for _, a := range c.out.Entities[:i] {
-			if a.broken || b.broken || contradict(a.Equals, b.Equals) {
-				continue
-			}
-			example, overlap := templates.Overlapping(&a.Shape, &b.Shape, &budget)
-			if budget <= 0 {
-				c.Add(b.Decl.Name.At, "entity.too_complex", "make the templates shorter",
-					"it takes too long to tell whether these entities can be told apart")
-				return
-			}
-			if overlap {
-				c.sayAmbiguous(a, b, example)
-				break // the others of this shape cannot be told from the first either
-			}
+// expiry checks how long items of an entity live.
+func (c *checker) expiry(e *Entity) {
+	x, attribute, name := e.Decl.Expire, e.Decl.ExpireAttribute, e.Decl.Name.Text
+	const hint = "write `derived: true, expire: 90d, expire_attribute: ttl`"
+	switch {
+	case !x.Given() && !attribute.Given():
+		return
+	case !e.Decl.Derived.Given():
+		at := x
+		if !x.Given() {
+			at = attribute
 		}
+		c.Add(at.At, "entity.expire", hint, "only items of a derived entity expire; %s is none", name)
+		return
+	case !attribute.Given():
+		c.Add(x.At, "entity.expire", hint+" with the table's TTL attribute", "%s does not say which attribute holds the time", name)
+		return
+	case !x.Given():
+		c.Add(attribute.At, "entity.expire", hint, "%s does not say after how long its items expire", name)
+		return
 	}
-}
-
-func (c *checker) sayAmbiguous(a, b *Entity, example string) {
-	an, bn := a.Decl.Name.Text, b.Decl.Name.Text
-	if example != "" {
-		example = ": an item with the key " + example + " could be either"
+	number, isDays := strings.CutSuffix(x.Text, "d")
+	days, err := strconv.Atoi(number)
+	if !isDays || err != nil || days < 1 || days > expireDaysMax {
+		c.Add(x.At, "entity.expire", hint, "expire must be a number of days, from 1d to %dd", expireDaysMax)
+		return
 	}
-	c.Add(b.Decl.Name.At, "entity.ambiguous",
-		fmt.Sprintf("change a template; or give each a `match` of its own, as in `match: { kind: %s }`; or name the table's `type` attribute",
-			strings.ToLower(bn)),
-		"%s and %s (line %d) cannot be told apart%s", bn, an, a.Decl.Name.At.Line, example)
-}
-
-// contradict reports whether no item can have both lists of attributes.
-func contradict(a, b []Equals) bool {
-	return slices.ContainsFunc(a, func(x Equals) bool {
-		return slices.ContainsFunc(b, func(y Equals) bool { return x.Attribute == y.Attribute && !x.Value.Equal(y.Value) })
-	})
+	e.Expire = time.Duration(days) * 24 * time.Hour
+	c.plainAttribute(attribute)
+	tells := slices.ContainsFunc(e.Equals, func(eq Equals) bool { return eq.Attribute == attribute.Text })
+	if c.isKey(attribute.Text) || tells || e.Decl.Unique.Text == attribute.Text {
+		c.Add(attribute.At, "entity.expire", "choose an attribute that is for nothing else", "%s tells a %s item from others",
+			attribute.Text, name)
+	}
 }

@@ -56,7 +56,7 @@ func (r *Rule) refOf(ours *Entity, name string) Ref {
 func (c *checker) eachMakesItems(r *Rule) {
 	target, name := r.Target.Decl.Name.Text, r.Each.As.Text
 	holds := func(from Ref) bool { return from.Holds(name) }
-	if name == "" || !r.traits.MakesItems || slices.ContainsFunc(r.Join.Fill, holds) || slices.ContainsFunc(r.Join.Fill, Ref.IsNowhere) {
+	if name == "" || !r.Traits.MakesItems || slices.ContainsFunc(r.Join.Fill, holds) || slices.ContainsFunc(r.Join.Fill, Ref.IsNowhere) {
 		return
 	}
 	hint := "put ${" + name + "} into the key of " + target + "; or fill a variable of it: `by: { variable: " + name + " }`"

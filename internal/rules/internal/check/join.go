@@ -48,7 +48,7 @@ func (c *checker) join(r *Rule) {
 		c.unfilled(r, theirs, ours, missing)
 	}
 	c.eachMakesItems(r)
-	if r.traits.AlongItself() && known {
+	if r.Traits.AlongItself() && known {
 		c.alongItself(r, theirs)
 	}
 }
@@ -82,7 +82,7 @@ func (r *Rule) joinPlace() document.Place {
 }
 
 // joinsByBareUnique reports whether one bare name joins by the other side's unique value although the whole key may be known.
-func (r *Rule) joinsByBareUnique() bool { return r.traits.WholeKey == nil && !r.traits.AlongItself() }
+func (r *Rule) joinsByBareUnique() bool { return r.Traits.WholeKey == nil && !r.Traits.AlongItself() }
 
 // isKeyAlone reports whether one variable gives the entity's whole key.
 func (e *Entity) isKeyAlone(variable string) bool {
@@ -176,7 +176,7 @@ func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 		name := known[0]
 		if left := r.Join.unfilled(); len(left) > 0 {
 			name = theirs.Shape.Variables[left[0]]
-		} else if r.traits.AlongItself() { // all others are the same in both keys
+		} else if r.Traits.AlongItself() { // all others are the same in both keys
 			name = theirs.Shape.Variables[len(theirs.Shape.Variables)-1]
 		}
 		hint = fmt.Sprintf("if %s of %s holds %s, write `by: { %s: %s }`", pair.Ours.Text, ours.Decl.Name.Text, name, name, pair.Ours.Text)
@@ -187,7 +187,7 @@ func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 
 // uniqueAllowed reports joins by a unique id that the kind of rule cannot use.
 func (c *checker) uniqueAllowed(r *Rule, theirs, ours *Entity) {
-	whole := r.traits.WholeKey
+	whole := r.Traits.WholeKey
 	if whole == nil {
 		return
 	}
@@ -225,7 +225,7 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 	}
 	hint := fmt.Sprintf("if %s items carry %s, add `by: %s`; under another name, `by: { %s: thatName }`", on, carried, by, missing[0])
 	switch u := theirs.Decl.Unique; {
-	case r.traits.WholeKey != nil || r.traits.AlongItself() || r.derives():
+	case r.Traits.WholeKey != nil || r.Traits.AlongItself() || r.Derives():
 	case u.Given() && len(r.Decl.By) == 0:
 		hint = fmt.Sprintf("%s items are known by %s: if %s items carry it, add `by: %s`", tn, u.Text, on, u.Text)
 	case u.Given():

@@ -47,10 +47,10 @@ func keyNames(decl *declared.Entity) []string {
 func (c *checker) templates(e *Entity) {
 	keys := c.file.Table.Keys
 	if len(keys) == 0 || len(e.Decl.Key) == 0 || c.keysRefused {
-		e.broken = true
+		e.Broken = true
 		return
 	}
-	e.broken = !c.givesTablesKeys(e)
+	e.Broken = !c.givesTablesKeys(e)
 	given := map[string]declared.Word{}
 	for _, k := range e.Decl.Key {
 		given[k.Name.Text] = k.Value
@@ -58,13 +58,13 @@ func (c *checker) templates(e *Entity) {
 	for i, k := range keys {
 		w := given[k.Text]
 		if w.Node == nil || c.refusePlaceholders(e, w) {
-			e.broken = true
+			e.Broken = true
 			continue
 		}
 		t, bad := e.Shape.Parse(w.Text, c.file.Table.Case)
 		if bad != nil {
 			c.Add(c.Locate(w.Node, bad.Offset, bad.Length), bad.Code, bad.Hint, "%s", bad.Message)
-			e.broken = true
+			e.Broken = true
 		}
 		if i == 0 {
 			e.Shape.Partition = t
@@ -72,7 +72,7 @@ func (c *checker) templates(e *Entity) {
 			e.Shape.Sort, e.Shape.HasSort = t, true
 		}
 	}
-	e.broken = c.refuseUncertain(e) || e.broken
+	e.Broken = c.refuseUncertain(e) || e.Broken
 }
 
 // givesTablesKeys reports whether the key attributes of an entity are the table's. It adds one problem

@@ -8,15 +8,6 @@ const (
 	matchesMax    = 10  // attributes under one entity's match
 )
 
-// Bounds of one derived entity: a transaction that makes or deletes one of its items checks each row that its rules'
-// values are spread over, one condition names the stamps of all its rules, and one expression of at most 4 KB their attributes (Amazon
-// DynamoDB developer guide, "Quotas").
-const (
-	derivedRulesMax      = 20
-	derivedRowsMax       = 50
-	derivedAttributesMax = 200
-)
-
 // expireDaysMax is the longest time to live: ten years.
 const expireDaysMax = 3650
 
@@ -28,7 +19,7 @@ func (c *checker) widths() {
 				"rule %s writes %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
 				attributesMax)
 		}
-		if n := len(r.Reads); n > attributesMax && r.traits.WritesSource() {
+		if n := len(r.Reads); n > attributesMax && r.Traits.WritesSource() {
 			c.Add(r.Decl.Name.At, "rule.too_many_attributes", "split it into several rules",
 				"rule %s reads %d attributes; at most %d are allowed, since DynamoDB bounds the length of a condition", r.Decl.Name.Text, n,
 				attributesMax)

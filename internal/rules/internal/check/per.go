@@ -10,7 +10,7 @@ import (
 // per checks what a rule tells the values of one target apart by. It is read as a value of `by` is.
 func (c *checker) per(r *Rule) {
 	w := r.Decl.Per
-	if !w.Given() || r.Source.broken {
+	if !w.Given() || r.Source.Broken {
 		return
 	}
 	const hint = "name what items of one target differ in, as in `per: emoji`"

@@ -16,13 +16,13 @@ import (
 
 // rule checks one rule by itself; nil if its entities are unknown or broken.
 func (c *checker) rule(decl *declared.Declaration) *Rule {
-	r := &Rule{Decl: decl, traits: decl.Kind.Traits(), Per: nowhere}
+	r := &Rule{Decl: decl, Traits: decl.Kind.Traits(), Per: nowhere}
 	r.Source = c.find(decl.Source)
-	if r.Target = r.Source; !r.traits.OneEntity() {
+	if r.Target = r.Source; !r.Traits.OneEntity() {
 		r.Target = c.find(decl.Target)
 	}
 	r.Where = c.expression(decl.Where, "where", "a condition, as in `role != \"banned\"`", expr.Bool)
-	for i, e := range r.traits.Expressions {
+	for i, e := range r.Traits.Expressions {
 		program := c.expression(decl.Expressions[i], e.Key, e.Want, e.Type)
 		if program != nil && e.Ordered {
 			c.ordered(decl.Expressions[i], e, program.Type())
@@ -35,8 +35,8 @@ func (c *checker) rule(decl *declared.Declaration) *Rule {
 	if r.Source == nil || r.Target == nil {
 		return nil
 	}
-	if !r.Source.broken && !r.Target.broken {
-		if r.traits.WritesSource() {
+	if !r.Source.Broken && !r.Target.Broken {
+		if r.Traits.WritesSource() {
 			r.Decl.By = nil // refused as a key that its kind does not have
 		}
 		c.join(r)
@@ -197,7 +197,7 @@ func (c *checker) attributes(r *Rule) {
 			r.Writes = append(r.Writes, Written{w, t})
 		}
 	}
-	if r.traits.MakesItems && r.Target != nil {
+	if r.Traits.MakesItems && r.Target != nil {
 		for _, eq := range r.Target.Equals {
 			w := declared.Written{As: declared.Word{At: r.Decl.At, Text: eq.Attribute}, Constant: eq.Value}
 			r.Writes = append(r.Writes, Written{Written: w})
@@ -241,8 +241,8 @@ func (c *checker) whole(w declared.Word, remedy string) {
 func (c *checker) writable(r *Rule, w declared.Word) bool {
 	if c.isKey(w.Text) {
 		hint := "choose another attribute; an item's key cannot change"
-		if r.traits.MakesItems {
-			hint = fmt.Sprintf("drop it: the key of %s item comes from its entity's template", r.traits.Noun)
+		if r.Traits.MakesItems {
+			hint = fmt.Sprintf("drop it: the key of %s item comes from its entity's template", r.Traits.Noun)
 		}
 		c.Add(w.At, "rule.writes_key", hint, "%s is a key of the table", w.Text)
 		return false
@@ -256,13 +256,13 @@ func (c *checker) writable(r *Rule, w declared.Word) bool {
 			continue
 		}
 		hint := "choose another attribute: an item that loses its mark is no " + name + " any more"
-		if r.traits.MakesItems {
+		if r.Traits.MakesItems {
 			hint = fmt.Sprintf("drop it: %s items get it by themselves", r.Decl.Kind.Word())
 		}
 		c.Add(w.At, "rule.writes_match", hint, "%s is what items are known as %s by", w.Text, name)
 		return false
 	}
-	if u := r.Target.Unique; !r.traits.MakesItems && u.IsAttribute() && u.Attribute == w.Text {
+	if u := r.Target.Unique; !r.Traits.MakesItems && u.IsAttribute() && u.Attribute == w.Text {
 		c.Add(w.At, "rule.writes_unique", "choose another attribute", "%s is the id that %s items are found by", w.Text, name)
 		return false
 	}

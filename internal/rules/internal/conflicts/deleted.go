@@ -1,16 +1,17 @@
-package check
+package conflicts
 
 import (
 	"slices"
 
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
 // deleted checks the rules that delete items which the application made. A deletion cannot be taken back. So nothing that another rule
 // works out, and that may be wrong for a while, decides on it: both sides are the application's items, and so is what joins them.
 func (c *checker) deleted() {
-	for _, r := range c.out.Rules {
-		if !r.traits.Deletes {
+	for _, r := range c.file.Rules {
+		if !r.Traits.Deletes {
 			continue
 		}
 		c.deletesOwnParents(r)
@@ -22,7 +23,7 @@ func (c *checker) deleted() {
 }
 
 // deletesOwnParents reports a rule whose children are parents of the same entity.
-func (c *checker) deletesOwnParents(r *Rule) {
+func (c *checker) deletesOwnParents(r *check.Rule) {
 	if name := r.Target.Decl.Name.Text; r.Target == r.Source {
 		c.Add(r.Decl.Source.At, "rule.deletes_itself",
 			"have the application delete the "+name+" items below, or give those that are to go an entity of their own",
@@ -31,10 +32,10 @@ func (c *checker) deletesOwnParents(r *Rule) {
 }
 
 // deletesAll reports a rule under which all children go with one item: the parents' key has no variable, or constants fill it.
-func (c *checker) deletesAll(r *Rule) {
+func (c *checker) deletesAll(r *check.Rule) {
 	parent, refs := r.Source, r.Join.Refs()
-	reads := func(from Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
-	if c.Former || r.Target == parent || parent.broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
+	reads := func(from check.Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
+	if c.Former || r.Target == parent || parent.Broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
 		return
 	}
 	if len(refs) == 0 {
@@ -47,10 +48,10 @@ func (c *checker) deletesAll(r *Rule) {
 }
 
 // deletesInPlace reports a rule whose children have the keys of their parents: no child can be there beside its parent.
-func (c *checker) deletesInPlace(r *Rule) {
+func (c *checker) deletesInPlace(r *check.Rule) {
 	budget := templates.OverlapStepsMax
-	isNot := func(from Ref) bool { return !from.IsVariable() }
-	if r.Target == r.Source || r.Source.broken || r.Target.broken || r.Join.ByUnique || slices.ContainsFunc(r.Join.Fill, isNot) {
+	isNot := func(from check.Ref) bool { return !from.IsVariable() }
+	if r.Target == r.Source || r.Source.Broken || r.Target.Broken || r.Join.ByUnique || slices.ContainsFunc(r.Join.Fill, isNot) {
 		return
 	}
 	if _, overlap := templates.Overlapping(&r.Source.Shape, &r.Target.Shape, &budget); overlap {
@@ -61,13 +62,13 @@ func (c *checker) deletesInPlace(r *Rule) {
 }
 
 // deletesMade reports items that rules make, on either side: they come and go with their sources.
-func (c *checker) deletesMade(r *Rule) {
-	maker := func(e *Entity) *Rule {
-		i := slices.IndexFunc(c.out.Rules, func(m *Rule) bool { return m.Target == e && (m.traits.MakesItems || m.derives()) })
+func (c *checker) deletesMade(r *check.Rule) {
+	maker := func(e *check.Entity) *check.Rule {
+		i := slices.IndexFunc(c.file.Rules, func(m *check.Rule) bool { return m.Target == e && (m.Traits.MakesItems || m.Derives()) })
 		if i < 0 {
 			return nil
 		}
-		return c.out.Rules[i]
+		return c.file.Rules[i]
 	}
 	if m := maker(r.Source); m != nil {
 		name := m.Decl.Name.Text
@@ -83,8 +84,8 @@ func (c *checker) deletesMade(r *Rule) {
 }
 
 // deletesByWritten reports attributes, written by rules, on which it depends to which parent a child belongs.
-func (c *checker) deletesByWritten(r *Rule) {
-	for _, w := range c.out.Rules {
+func (c *checker) deletesByWritten(r *check.Rule) {
+	for _, w := range c.file.Rules {
 		for _, written := range w.Writes {
 			if w.Target != r.Target || !slices.Contains(r.ChildReads, written.As.Text) {
 				continue

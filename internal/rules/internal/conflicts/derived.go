@@ -1,25 +1,27 @@
-package check
+package conflicts
 
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// derives reports whether the rule is one of those that make the items of a derived entity.
-func (r *Rule) derives() bool {
-	return r.traits.Displays != "" && r.Target != nil && r.Target.Decl.Derived.Given()
-}
+// Bounds of one derived entity: a transaction that makes or deletes one of its items checks each row that its rules'
+// values are spread over, one condition names the stamps of all its rules, and one expression of at most 4 KB their attributes (Amazon
+// DynamoDB developer guide, "Quotas").
+const (
+	derivedRulesMax      = 20
+	derivedRowsMax       = 50
+	derivedAttributesMax = 200
+)
 
 // derived checks the entities whose items rules make together, and the rules that do.
 func (c *checker) derived() {
-	for _, e := range c.out.Entities {
-		c.expiry(e)
+	for _, e := range c.file.Entities {
 		if e.Decl.Derived.Given() {
 			c.derivedEntity(e)
 			c.derivedPlace(e)
@@ -27,24 +29,24 @@ func (c *checker) derived() {
 	}
 }
 
-func (c *checker) derivedEntity(e *Entity) {
+func (c *checker) derivedEntity(e *check.Entity) {
 	name, count, rows, attributes := e.Decl.Name.Text, 0, 0, 0
-	for _, r := range c.out.Rules {
+	for _, r := range c.file.Rules {
 		switch {
 		case r.Target != e:
-		case r.traits.MakesItems:
+		case r.Traits.MakesItems:
 			c.Add(r.Decl.Target.At, "rule.makes_derived", "name another entity, or drop `derived` of "+name,
 				"%s items are made by the rules that show values on them: %s is derived", name, name)
-		case r.derives() && r.traits.OnItems != "":
-			c.Add(r.Decl.Target.At, "rule.derived_by_kind", r.traits.OnItems, "%s shows on items that the application makes: %s is derived",
-				r.traits.Noun, name)
-		case r.derives() && r.Join.ByUnique:
+		case r.Derives() && r.Traits.OnItems != "":
+			c.Add(r.Decl.Target.At, "rule.derived_by_kind", r.Traits.OnItems, "%s shows on items that the application makes: %s is derived",
+				r.Traits.Noun, name)
+		case r.Derives() && r.Join.ByUnique:
 			c.Add(r.Decl.Target.At, "rule.derived_by_unique", "join by all variables of its key: an item that does not exist yet has no other id",
 				"a derived %s cannot be found by its %s alone", name, e.Decl.Unique.Text)
-		case r.derives():
+		case r.Derives():
 			count, rows, attributes = count+1, rows+r.Decl.Rows, attributes+len(r.Writes)
 		}
-		if slices.ContainsFunc(r.Writes, func(w Written) bool {
+		if slices.ContainsFunc(r.Writes, func(w check.Written) bool {
 			return r.Target == e && w.As.Text == e.Decl.ExpireAttribute.Text
 		}) {
 			c.Add(e.Decl.ExpireAttribute.At, "rule.two_writers", "give one of them another attribute",
@@ -53,7 +55,7 @@ func (c *checker) derivedEntity(e *Entity) {
 	}
 	at := e.Decl.Derived.At
 	switch {
-	case count == 0 && len(c.unknown) == 0 && !c.targeted(e):
+	case count == 0 && !c.file.NamesUnknown && !c.targeted(e):
 		c.Add(at, "entity.nothing_derives", fmt.Sprintf("give it a rule, as in `{ count: Post, as: %s.postCount }`, or drop `derived`", name),
 			"no rule shows a value on the items of %s, and so makes them", name)
 	case count > derivedRulesMax:
@@ -71,17 +73,17 @@ func (c *checker) derivedEntity(e *Entity) {
 }
 
 // targeted reports whether a rule names the entity as its target, even one that has other problems.
-func (c *checker) targeted(e *Entity) bool {
-	return slices.ContainsFunc(c.file.Rules, func(d *declared.Declaration) bool { return d.Target.Text == e.Decl.Name.Text })
+func (c *checker) targeted(e *check.Entity) bool {
+	return slices.ContainsFunc(c.file.Decl.Rules, func(d *declared.Declaration) bool { return d.Target.Text == e.Decl.Name.Text })
 }
 
 // derivedPlace reports another entity whose items could have the key of a derived one: dynamill replaces what stands there.
-func (c *checker) derivedPlace(e *Entity) {
+func (c *checker) derivedPlace(e *check.Entity) {
 	budget := templates.OverlapStepsMax
-	for i, other := range c.out.Entities {
-		made := slices.ContainsFunc(c.out.Rules, func(r *Rule) bool { return r.Target == other && r.traits.MakesItems })
-		later := other.Decl.Derived.Given() && i > slices.Index(c.out.Entities, e)
-		if other == e || made || later || e.broken || other.broken {
+	for i, other := range c.file.Entities {
+		made := slices.ContainsFunc(c.file.Rules, func(r *check.Rule) bool { return r.Target == other && r.Traits.MakesItems })
+		later := other.Decl.Derived.Given() && i > slices.Index(c.file.Entities, e)
+		if other == e || made || later || e.Broken || other.Broken {
 			continue
 		}
 		example, overlap := templates.Overlapping(&e.Shape, &other.Shape, &budget)
@@ -102,41 +104,5 @@ func (c *checker) derivedPlace(e *Entity) {
 			"a derived %s can have the key of a %s item (line %d)%s: dynamill would replace it", name, other.Decl.Name.Text,
 			other.Decl.Name.At.Line, example)
 		return
-	}
-}
-
-// expiry checks how long items of an entity live.
-func (c *checker) expiry(e *Entity) {
-	x, attribute, name := e.Decl.Expire, e.Decl.ExpireAttribute, e.Decl.Name.Text
-	const hint = "write `derived: true, expire: 90d, expire_attribute: ttl`"
-	switch {
-	case !x.Given() && !attribute.Given():
-		return
-	case !e.Decl.Derived.Given():
-		at := x
-		if !x.Given() {
-			at = attribute
-		}
-		c.Add(at.At, "entity.expire", hint, "only items of a derived entity expire; %s is none", name)
-		return
-	case !attribute.Given():
-		c.Add(x.At, "entity.expire", hint+" with the table's TTL attribute", "%s does not say which attribute holds the time", name)
-		return
-	case !x.Given():
-		c.Add(attribute.At, "entity.expire", hint, "%s does not say after how long its items expire", name)
-		return
-	}
-	number, isDays := strings.CutSuffix(x.Text, "d")
-	days, err := strconv.Atoi(number)
-	if !isDays || err != nil || days < 1 || days > expireDaysMax {
-		c.Add(x.At, "entity.expire", hint, "expire must be a number of days, from 1d to %dd", expireDaysMax)
-		return
-	}
-	e.Expire = time.Duration(days) * 24 * time.Hour
-	c.plainAttribute(attribute)
-	tells := slices.ContainsFunc(e.Equals, func(eq Equals) bool { return eq.Attribute == attribute.Text })
-	if c.isKey(attribute.Text) || tells || e.Decl.Unique.Text == attribute.Text {
-		c.Add(attribute.At, "entity.expire", "choose an attribute that is for nothing else", "%s tells a %s item from others",
-			attribute.Text, name)
 	}
 }
