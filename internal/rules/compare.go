@@ -134,11 +134,11 @@ func (r *Rule) joinText() string {
 		names = []string{theirs.Unique}
 	}
 	var parts []string
-	for i, from := range r.join.Refs() {
+	for i, from := range r.Join.Refs() {
 		part := templates.NameText(names[i])
 		if from.Expression != nil {
 			part += ": " + programText(from.Expression)
-		} else if text := ours.variableOrAttribute(from); text != names[i] {
+		} else if text := from.Name(ours.shape); text != names[i] {
 			part += ": " + templates.NameText(text)
 		}
 		parts = append(parts, part)

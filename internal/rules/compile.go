@@ -55,7 +55,7 @@ func compile(filename string, from *check.File) *Set {
 	}
 	entities := map[*check.Entity]*Entity{}
 	for _, ce := range from.Entities {
-		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
+		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: &ce.Shape,
 			unique: ce.Unique, table: s.Table, Derived: ce.Decl.Derived.Given(), Expire: ce.Expire,
 			ExpireAttribute: ce.Decl.ExpireAttribute.Text}
 		e.shape.Kinds = s.keyTypes
@@ -75,7 +75,7 @@ func compile(filename string, from *check.File) *Set {
 func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	r := &Rule{Name: cr.Decl.Name.Text, Kind: cr.Decl.Kind.(Kind), Source: source, Target: target, Level: cr.Level, Reads: cr.Reads,
 		JoinReads: cr.ChildReads,
-		ByUnique:  cr.Join.ByUnique, Each: Each{cr.Each.List.Text, cr.Each.As.Text}, join: cr.Join, where: cr.Where, expressions: cr.Expressions}
+		ByUnique:  cr.Join.ByUnique, Each: Each{cr.Each.List.Text, cr.Each.As.Text}, Join: cr.Join, where: cr.Where, expressions: cr.Expressions}
 	for _, pair := range cr.Decl.By {
 		r.By = append(r.By, Joined{Theirs: pair.Theirs.Text, Ours: pair.Ours.Text, Bare: pair.IsBare(), Expression: pair.Ours.Expression})
 	}
@@ -91,12 +91,8 @@ func compileRule(cr *check.Rule, source, target *Entity) *Rule {
 	}
 	r.byName = indicesByName(r.Writes)
 	r.Order = cr.Decl.Order.Text
-	r.Injective = r.MakesItems()
-	for slot := range source.shape.Variables {
-		r.Injective = r.Injective && fills(r.join.Fill, slot)
-	}
-	r.Injective = r.Injective && r.holdsAlike()
-	r.Collection = r.HasParent() && !r.ByUnique && collects(r) && r.holdsAlike()
+	r.Injective = r.MakesItems() && r.Join.IsInjective()
+	r.Collection = r.HasParent() && r.Join.Collects()
 	return r
 }
 
@@ -124,30 +120,6 @@ func (r *Rule) ByName(values []change.Value) []change.Value {
 		sorted[at] = values[i]
 	}
 	return sorted
-}
-
-// holdsAlike reports whether the keys of both sides hold each variable that they share in one way, so that the text on the one
-// side tells the text on the other.
-func (r *Rule) holdsAlike() bool {
-	theirs, ours := r.sides()
-	for slot, from := range r.join.Fill {
-		if from.IsVariable() && !theirs.shape.Formats[slot].IsLike(ours.shape.Formats[from.Slot]) {
-			return false
-		}
-	}
-	return true
-}
-
-func fills(fill []check.Ref, slot int) bool {
-	return slices.ContainsFunc(fill, func(from check.Ref) bool { return from.Slot == slot })
-}
-
-// collects reports whether the parent's variables give the children's
-// partition, and the children's key alone names the parent.
-func collects(r *Rule) bool {
-	isNot := func(from check.Ref) bool { return !from.IsVariable() }
-	lacks := func(slot int) bool { return !fills(r.join.Fill, slot) }
-	return !slices.ContainsFunc(r.join.Fill, isNot) && !slices.ContainsFunc(r.Target.shape.Partition.Slots(), lacks)
 }
 
 // attachToEntities enters a rule in the lists of the entities that it reads and writes.
@@ -187,34 +159,18 @@ func (s *Set) fingerprint(r *Rule) string {
 		fmt.Fprintf(&b, "derived %s %q\n", r.Target.Expire, r.Target.ExpireAttribute)
 	}
 	fmt.Fprintf(&b, "join %t", r.ByUnique)
-	theirs, ours := r.sides()
-	refText := func(from check.Ref) string {
-		if from.Expression != nil {
-			return "=" + programText(from.Expression)
-		}
-		if from.IsVariable() {
-			return "$" + ours.shape.Variables[from.Slot]
-		}
-		if from.IsElement() {
-			return "$" + from.Attribute
-		}
-		if strings.HasPrefix(from.Attribute, "$") || strings.HasPrefix(from.Attribute, "=") { // it is no variable, and no expression
-			return "`" + from.Attribute + "`"
-		}
-		return from.Attribute
-	}
 	if r.ByUnique { // the engine finds the other side by its entity's name and the value
-		fmt.Fprintf(&b, " %q %q", theirs.Name, refText(r.join.Unique))
+		fmt.Fprintf(&b, " %q %q", r.Pointed().Name, r.Join.Unique.Meaning(r.Join.Ours))
 	} else {
-		for slot, from := range r.join.Fill {
-			fmt.Fprintf(&b, " %q=%q", theirs.shape.Variables[slot], refText(from))
+		for slot, from := range r.Join.Fill {
+			fmt.Fprintf(&b, " %q=%q", r.Join.Theirs.Variables[slot], from.Meaning(r.Join.Ours))
 		}
 	}
 	if r.Each.Given() {
 		fmt.Fprintf(&b, "\neach %q %q", r.Each.List, r.Each.As)
 	}
 	if r.HasPer() {
-		fmt.Fprintf(&b, "\nper %q", refText(r.per))
+		fmt.Fprintf(&b, "\nper %q", r.per.Meaning(r.Join.Ours))
 	}
 	if r.where != nil {
 		fmt.Fprintf(&b, "\nwhere %q", programText(r.where))

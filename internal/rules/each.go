@@ -9,7 +9,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
-	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 )
 
 // Each is the list of a source item of which a rule takes every element by itself, and the name of an element in the
@@ -30,7 +30,7 @@ func (e Each) String() string {
 // JoinsByElement reports whether the element tells which target a source item belongs to. Otherwise all elements of one item
 // belong to one target.
 func (r *Rule) JoinsByElement() bool {
-	return slices.ContainsFunc(r.join.Refs(), func(of check.Ref) bool { return of.Holds(r.Each.As) })
+	return slices.ContainsFunc(r.Join.Refs(), func(of joins.Ref) bool { return of.Holds(r.Each.As) })
 }
 
 // ElementsMax is the most elements of one list for which a rule has effects.
@@ -155,7 +155,7 @@ func (r *Rule) ElementAt(target change.Key) string {
 		return ""
 	}
 	var texts []string
-	for slot, from := range r.join.Fill {
+	for slot, from := range r.Join.Fill {
 		if from.Holds(r.Each.As) {
 			texts = append(texts, vars[slot])
 		}

@@ -9,12 +9,6 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// Bounds of keys (DynamoDB developer guide, "Quotas": partition and sort key length).
-const (
-	partitionBytesMax = 2048
-	sortBytesMax      = 1024
-)
-
 // Identify says which entity the item with this key is of, if any. It allocates nothing; img is read only for
 // entities that have Equals, and may be nil if no entity has.
 func (s *Set) Identify(key change.Key, img change.Image) (Match, bool) {
@@ -74,7 +68,7 @@ func (e *Entity) Is(img change.Image) bool {
 
 // Key returns the item's key, rendered back from its variables.
 func (m *Match) Key() change.Key {
-	sh := &m.Entity.shape
+	sh := m.Entity.shape
 	var key change.Key
 	key.Partition, _ = sh.Partition.Render(&m.vars)
 	if sh.HasSort {
@@ -86,16 +80,16 @@ func (m *Match) Key() change.Key {
 // render makes the key that vars ask for and reads it back: it refuses a value that would make it another key (a # where
 // none may be). blame names where the value of a slot came from.
 func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string) (change.Key, error) {
-	sh := &e.shape
+	sh := e.shape
 	if err := normalize(sh, vars, blame); err != nil {
 		return change.Key{}, err
 	}
 	m := Match{Entity: e, vars: *vars}
 	key := m.Key()
-	if len(key.Partition) > partitionBytesMax || len(key.Sort) > sortBytesMax {
+	if len(key.Partition) > templates.PartitionBytesMax || len(key.Sort) > templates.SortBytesMax {
 		return change.Key{}, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
 			"the key of %s would have %d and %d bytes: DynamoDB allows %d for the partition key and %d for the sort key",
-			e.Name, len(key.Partition), len(key.Sort), partitionBytesMax, sortBytesMax)}
+			e.Name, len(key.Partition), len(key.Sort), templates.PartitionBytesMax, templates.SortBytesMax)}
 	}
 	var back [VariablesMax]string
 	if sh.Match(key, &back) && back == *vars {
@@ -106,7 +100,7 @@ func (e *Entity) render(vars *[VariablesMax]string, blame func(slot int) string)
 
 // smuggled finds the variable to blame for a key that does not read back.
 func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int) string) error {
-	sh := &e.shape
+	sh := e.shape
 	for slot := range sh.Variables {
 		if strings.Contains(vars[slot], "#") && !sh.Rests(slot) {
 			return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(

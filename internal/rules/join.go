@@ -9,31 +9,24 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
 	"github.com/dynamill/dynamill/internal/rules/expr"
-	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
-// variableOrAttribute names what r reads.
-func (e *Entity) variableOrAttribute(r check.Ref) string {
-	if r.IsVariable() {
-		return e.shape.Variables[r.Slot]
-	}
-	return r.Attribute
-}
-
-func (e *Entity) refName(r check.Ref) string {
+// refName names what gives the text of a ref.
+func (e *Entity) refName(r joins.Ref) string {
 	switch {
 	case r.Expression != nil:
 		return programText(r.Expression) + " of " + e.Name
 	case r.IsElement():
 		return "the element " + r.Attribute + " of " + e.Name
 	}
-	return e.Name + "." + e.variableOrAttribute(r)
+	return e.Name + "." + r.Name(e.shape)
 }
 
 // text returns the text of what a rule says under field: `by` or `per`. false without an error means that the
 // value is absent, null or empty.
-func (e *Entity) text(field string, r check.Ref, m *Match, img change.Image) (string, bool, error) {
+func (e *Entity) text(field string, r joins.Ref, m *Match, img change.Image) (string, bool, error) {
 	switch {
 	case r.Expression != nil:
 		value, ok, err := r.Expression.Value(e.lookup(m, img))
@@ -52,7 +45,7 @@ func (e *Entity) text(field string, r check.Ref, m *Match, img change.Image) (st
 }
 
 // joinText returns the text of a value that comes from a ref.
-func (e *Entity) joinText(r check.Ref, value change.Value) (string, bool, error) {
+func (e *Entity) joinText(r joins.Ref, value change.Value) (string, bool, error) {
 	switch value.Kind() {
 	case change.KindAbsent, change.KindNull:
 		return "", false, nil
@@ -85,16 +78,16 @@ func (e *Entity) variable(slot int, m *Match, img change.Image) string {
 }
 
 // uniqueText is text for a value that an item of another entity is known by.
-func (e *Entity) uniqueText(r check.Ref, other *Entity, m *Match, img change.Image) (string, bool, error) {
+func (e *Entity) uniqueText(r joins.Ref, other *Entity, m *Match, img change.Image) (string, bool, error) {
 	text, ok, err := e.text("by", r, m, img)
 	if ok && other.UniqueInKey() { // as their keys hold it
 		if text, err = formatted(text, other.shape.Formats[other.unique.Slot], func() string { return e.refName(r) }); err != nil {
 			return "", false, err
 		}
 	}
-	if ok && len(text) > partitionBytesMax {
+	if ok && len(text) > templates.PartitionBytesMax {
 		return "", false, &ItemError{Code: "key.too_long", Reason: fmt.Sprintf(
-			"%s has %d bytes: an item can be known by at most %d", e.refName(r), len(text), partitionBytesMax)}
+			"%s has %d bytes: an item can be known by at most %d", e.refName(r), len(text), templates.PartitionBytesMax)}
 	}
 	return text, ok, err
 }
@@ -105,18 +98,18 @@ func (e *Entity) uniqueText(r check.Ref, other *Entity, m *Match, img change.Ima
 func (r *Rule) JoinedKey(m *Match, img change.Image) (change.Key, bool, error) {
 	theirs, ours := r.sides()
 	if r.ByUnique {
-		value, ok, err := ours.uniqueText(r.join.Unique, theirs, m, img)
+		value, ok, err := ours.uniqueText(r.Join.Unique, theirs, m, img)
 		return change.Key{Partition: value}, ok, err
 	}
 	var vars [VariablesMax]string
-	for slot, from := range r.join.Fill {
+	for slot, from := range r.Join.Fill {
 		text, ok, err := ours.text("by", from, m, img)
 		if err != nil || !ok {
 			return change.Key{}, false, err
 		}
 		vars[slot] = text
 	}
-	key, err := theirs.render(&vars, func(slot int) string { return ours.refName(r.join.Fill[slot]) })
+	key, err := theirs.render(&vars, func(slot int) string { return ours.refName(r.Join.Fill[slot]) })
 	return key, err == nil, err
 }
 
@@ -133,43 +126,18 @@ func (r *Rule) JoinedText(m *Match, img change.Image) (string, bool, error) {
 // this key; false if there can be none, or if the rule is not Injective.
 func (r *Rule) SourceKey(target change.Key) (change.Key, bool) {
 	var vars, source [VariablesMax]string
-	if !r.Injective || !r.Target.shape.Match(target, &vars) || !r.backwards(&vars, &source) {
+	if !r.Injective || !r.Target.shape.Match(target, &vars) || !r.Join.Backwards(&vars, &source) {
 		return change.Key{}, false
 	}
 	key, err := r.Source.render(&source, func(int) string { return "" })
 	return key, err == nil
 }
 
-// backwards fills the variables of this side's key from those of the other side's. It
-// returns false if one variable would have two values.
-func (r *Rule) backwards(theirs, ours *[VariablesMax]string) bool {
-	for slot, from := range r.join.Fill {
-		if !from.IsVariable() {
-			continue
-		}
-		if was := ours[from.Slot]; was != "" && was != theirs[slot] {
-			return false
-		}
-		ours[from.Slot] = theirs[slot]
-	}
-	return true
-}
-
-// differsInCase reports whether the parent's key holds a variable in another letter case than the child does. Then the two
-// keys do not tell whether the child refers to the parent.
-func (r *Rule) differsInCase(slot int, from check.Ref) bool {
-	in := templates.AsIs
-	if from.IsVariable() {
-		in = r.Target.shape.Formats[from.Slot].Case
-	}
-	return r.Source.shape.Formats[slot].Case != in
-}
-
 // TextOf returns the text of an attribute, or of a variable of the key, of an item; false if it is absent, null or empty. The error is
 // an *ItemError.
 func (e *Entity) TextOf(name string, m *Match, img change.Image) (string, bool, error) {
 	value := e.Value(name, m, img)
-	text, ok, err := e.joinText(check.Ref{Slot: -1, Attribute: name}, value)
+	text, ok, err := e.joinText(joins.Attribute(name), value)
 	if err != nil {
 		err = &ItemError{Code: "value.type", Reason: fmt.Sprintf("%s.%s is of type %s: only strings, numbers and booleans have a text", e.Name,
 			name, value.Kind())}
@@ -181,56 +149,6 @@ func (e *Entity) TextOf(name string, m *Match, img change.Image) (string, bool, 
 // has one.
 func (r *Rule) IDOf(m *Match) string {
 	return m.vars[slices.Index(r.Source.shape.Variables, r.By[0].Theirs)]
-}
-
-// ParentTexts returns the texts of the attributes by which a child of this key refers to a parent. It reports false if the
-// keys do not say that the child can.
-func (r *Rule) ParentTexts(child, parent change.Key) (map[string]string, bool) {
-	var theirs, ours [VariablesMax]string
-	if r.ByUnique || !r.Source.shape.Match(parent, &theirs) || !r.Target.shape.Match(child, &ours) {
-		return nil, false
-	}
-	texts := map[string]string{}
-	for slot, from := range r.join.Fill {
-		if r.differsInCase(slot, from) || from.Expression != nil {
-			return nil, false
-		}
-		if from.IsVariable() {
-			if ours[from.Slot] != theirs[slot] {
-				return nil, false
-			}
-			continue
-		}
-		if was, twice := texts[from.Attribute]; twice && was != theirs[slot] {
-			return nil, false
-		}
-		texts[from.Attribute] = theirs[slot]
-	}
-	return texts, true
-}
-
-// CollectionOf says where all children of a parent are under a rule with a Collection: the partition, and the beginning of
-// the sort keys. ok is false if no child can refer to such a parent.
-func (r *Rule) CollectionOf(parent change.Key) (partition, sortPrefix string, ok bool) {
-	var vars, child [VariablesMax]string
-	if !r.Collection || !r.Source.shape.Match(parent, &vars) || !r.backwards(&vars, &child) {
-		return "", "", false
-	}
-	sh := &r.Target.shape
-	if partition, ok = sh.Partition.Render(&child); !ok {
-		return "", "", false
-	}
-	back := child
-	if !sh.Partition.Match(partition, &back) || back != child {
-		return "", "", false
-	}
-	if sh.HasSort && (sh.Kinds == nil || sh.Kinds.Sort != change.KindNumber) {
-		sortPrefix, _ = sh.Sort.Render(&child)
-	}
-	if len(partition) > partitionBytesMax || len(sortPrefix) > sortBytesMax {
-		return "", "", false // no child's key is so long
-	}
-	return partition, sortPrefix, true
 }
 
 // UniqueValue returns the value of the entity's Unique on this item, as text;

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
@@ -30,7 +29,7 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 			say("table.binary_key", "", "the table's key %s is binary: only strings and numbers are supported", attribute)
 		}
 		for _, e := range s.Entities {
-			t := of(&e.shape)
+			t := of(e.shape)
 			if _, single := t.Single(); kind == change.KindNumber && !single {
 				say("template.number", "use a single variable, as in \"${x}\"",
 					"the table's key %s is a number, which %s's template %q cannot give", attribute, e.Name, t.Text)
@@ -44,9 +43,11 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 	if len(found.List) > 0 {
 		return &found
 	}
-	dropUnlike := func() {
+	dropUnlike := func() { // a number key drops leading zeros
 		for _, r := range s.Rules {
-			r.dropUnlikeNumbers()
+			if !r.Join.HoldsAlike() {
+				r.Injective, r.Collection = false, false
+			}
 		}
 	}
 	if !s.keyTypes.Tell(partition, sort, dropUnlike) {
@@ -55,16 +56,4 @@ func (s *Set) CheckKeys(partition, sort change.Kind) error {
 		return &found
 	}
 	return nil
-}
-
-// dropUnlikeNumbers clears Injective and Collection where one side of a join holds a variable as a number key and the other as
-// text: a number key drops leading zeros.
-func (r *Rule) dropUnlikeNumbers() {
-	theirs, ours := r.sides()
-	theirNumbers, ourNumbers := slices.Collect(theirs.shape.Numbers), slices.Collect(ours.shape.Numbers)
-	for slot, from := range r.join.Fill {
-		if from.IsVariable() && slices.Contains(theirNumbers, slot) != slices.Contains(ourNumbers, from.Slot) {
-			r.Injective, r.Collection = false, false
-		}
-	}
 }

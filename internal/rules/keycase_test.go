@@ -88,15 +88,15 @@ func TestJoinAcrossCasesReadsTheAttribute(t *testing.T) {
 		t.Error("a rule stands before one that it reads from")
 	}
 	employee, shift := change.Key{Partition: "EMPLOYEE#e3", Sort: "EMPLOYEE"}, change.Key{Partition: "SHIFT#e3", Sort: "DAY#Monday"}
-	if texts, ok := rule(t, s, "names").ParentTexts(shift, employee); len(texts) > 0 || !ok {
+	if texts, ok := rule(t, s, "names").Join.Texts(employee, shift); len(texts) > 0 || !ok {
 		t.Errorf("the key of a shift names its employee, not %q, %t", texts, ok)
 	}
 	for _, badge := range []string{"BADGE#e3", "BADGE#E3"} {
-		if _, ok := rule(t, s, "shown").ParentTexts(shift, change.Key{Partition: badge, Sort: "BADGE"}); ok {
+		if _, ok := rule(t, s, "shown").Join.Texts(change.Key{Partition: badge, Sort: "BADGE"}, shift); ok {
 			t.Errorf("the key of a shift cannot tell that its badge is %s", badge)
 		}
 	}
-	if partition, _, ok := rule(t, s, "names").CollectionOf(employee); partition != "SHIFT#e3" || !ok {
+	if partition, _, ok := rule(t, s, "names").Join.CollectionOf(employee); partition != "SHIFT#e3" || !ok {
 		t.Errorf("the shifts of e3 are in %q, %t", partition, ok)
 	}
 }

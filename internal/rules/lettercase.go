@@ -67,12 +67,12 @@ func (r *Rule) JoinsAcrossCase(e *Entity, variable string) bool {
 	if slot < 0 {
 		return false
 	}
-	if e.shape.Formats[slot].Case != templates.AsIs && ours == e && fills(r.join.Refs(), slot) {
+	if e.shape.Formats[slot].Case != templates.AsIs && ours == e && r.Join.Uses(slot) {
 		return true
 	}
 	if r.ByUnique {
-		return theirs == e && theirs.unique.Slot == slot && !r.join.Unique.IsVariable() ||
-			ours == e && r.join.Unique.Slot == slot && theirs.unique.IsAttribute()
+		return theirs == e && theirs.unique.Slot == slot && !r.Join.Unique.IsVariable() ||
+			ours == e && r.Join.Unique.Slot == slot && theirs.unique.IsAttribute()
 	}
-	return theirs == e && !r.join.Fill[slot].IsVariable()
+	return theirs == e && !r.Join.Fill[slot].IsVariable()
 }

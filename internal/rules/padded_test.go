@@ -82,7 +82,7 @@ func TestPaddedNumberBesideATextIsNoWayBack(t *testing.T) {
 			t.Errorf("rule %s: injective %t, collection %t", name, r.Injective, r.Collection)
 		}
 	}
-	partition, prefix, ok := rule(t, s, "line-title").CollectionOf(change.Key{Partition: "PAGE#007", Sort: "PAGE"})
+	partition, prefix, ok := rule(t, s, "line-title").Join.CollectionOf(change.Key{Partition: "PAGE#007", Sort: "PAGE"})
 	if partition != "PAGE#007" || prefix != "LINE#" || !ok {
 		t.Errorf("the lines of page 7 are in %q, %q, %t", partition, prefix, ok)
 	}

@@ -157,14 +157,14 @@ func TestChildrenFindTheirParentsAndParentsTheirCollections(t *testing.T) {
 	if !ok || err != nil || parent != (change.Key{Partition: "ORG#o", Sort: "ORG"}) {
 		t.Errorf("parent %v, %t, %v", parent, ok, err)
 	}
-	partition, prefix, ok := orgName.CollectionOf(parent)
+	partition, prefix, ok := orgName.Join.CollectionOf(parent)
 	if partition != "ORG#o" || prefix != "SEAT#" || !ok {
 		t.Errorf("collection %q %q %t", partition, prefix, ok)
 	}
-	if _, _, ok := orgName.CollectionOf(change.Key{Partition: "USER#u", Sort: "PROFILE"}); ok {
+	if _, _, ok := orgName.Join.CollectionOf(change.Key{Partition: "USER#u", Sort: "PROFILE"}); ok {
 		t.Error("a user has an org's collection")
 	}
-	if _, _, ok := owner.CollectionOf(change.Key{Partition: "USER#u", Sort: "PROFILE"}); ok {
+	if _, _, ok := owner.Join.CollectionOf(change.Key{Partition: "USER#u", Sort: "PROFILE"}); ok {
 		t.Error("files joined by an attribute are a collection")
 	}
 	file := change.Item{"EntityType": change.String("File"), "owner": change.String("u1")}

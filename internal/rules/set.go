@@ -12,6 +12,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -130,9 +131,9 @@ type Entity struct {
 	Expire          time.Duration // of a derived one: how long an item lives after its last change; 0: for ever
 	ExpireAttribute string        // holds the time to live
 
-	shape  templates.Shape
+	shape  *templates.Shape
 	table  Table
-	unique check.Ref // where Unique's value is
+	unique joins.Ref // where Unique's value is
 }
 
 // Rule is one compiled derivation.
@@ -153,15 +154,15 @@ type Rule struct {
 	Order      string      // by whose values the items of one target are ordered: an attribute or key variable of Source; "" for none
 	Each       Each
 
-	By         []Joined // as the file says it
-	Per        Joined   // what the values of one target are told apart by, as the file says it; Theirs is ""
-	ByUnique   bool     // the target, or the parent, is known by its Unique value alone
-	Injective  bool     // of a rule that makes items: a target's key determines its source's key
-	Collection bool     // of a rule with a parent: the children live in a collection that the parent's key gives
+	By         []Joined   // as the file says it
+	Per        Joined     // what the values of one target are told apart by, as the file says it; Theirs is ""
+	Join       joins.Join // what By means for the keys of both sides
+	ByUnique   bool       // the target, or the parent, is known by its Unique value alone
+	Injective  bool       // of a rule that makes items: a target's key determines its source's key
+	Collection bool       // of a rule with a parent: the children live in a collection that the parent's key gives
 
 	byName      []int // indices of Writes in the order of their names; nil if they stand in that order
-	join        check.Join
-	per         check.Ref
+	per         joins.Ref
 	where       *expr.Program   // nil: all
 	expressions []*expr.Program // as Traits.Expressions lists them
 }

@@ -92,7 +92,7 @@ func noteEdges(p *Population, it change.Item, had map[string]bool) {
 		}
 	}
 	for _, r := range m.Entity.Parents {
-		_, _, ok := r.CollectionOf(key)
+		_, _, ok := r.Join.CollectionOf(key)
 		had["a prefix that is too long"] = had["a prefix that is too long"] || r.Collection && !ok && len(key.Sort) > keyBytesMax[1]-50
 	}
 	for _, r := range m.Entity.Children {

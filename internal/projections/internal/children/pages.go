@@ -91,7 +91,7 @@ func (w Run) childrenQuery(c *table.Expression, b *plan.Binding, span Span) (*dy
 		}
 		return w.Tables.StateQuery(condition, c), true
 	}
-	partition, prefix, ok := b.Rule.CollectionOf(span.Parent)
+	partition, prefix, ok := b.Rule.Join.CollectionOf(span.Parent)
 	if _, err := decimal.Parse(partition); !ok || w.Tables.PartitionKind == change.KindNumber && err != nil {
 		return nil, false
 	}

@@ -95,7 +95,7 @@ func isPlace(rd *table.Reader, t Task, cursor table.Row) bool {
 	if !t.Parent.Rule.Collection {
 		return table.IsKey(cursor) && table.KeyOf(cursor).Partition == ReferenceKey(t.Parent.Binding, t.Parent.Key, change.Key{}).Partition
 	}
-	partition, prefix, ok := t.Parent.Rule.CollectionOf(t.Parent.Key)
+	partition, prefix, ok := t.Parent.Rule.Join.CollectionOf(t.Parent.Key)
 	key := rd.KeyOf(cursor)
 	behind := rd.SortKind == change.KindNumber || strings.HasPrefix(key.Sort, prefix)
 	return ok && rd.IsItemKey(cursor) && key.Partition == partition && behind

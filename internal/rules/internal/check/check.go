@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -25,12 +26,18 @@ type File struct {
 	NamesUnknown bool    // a rule names an entity that does not exist
 }
 
+// Equals is one attribute that an entity's items must have.
+type Equals struct {
+	Attribute string
+	Value     change.Value // S, N or BOOL
+}
+
 // Entity is an entity with the shape of its keys.
 type Entity struct {
 	Decl   *declared.Entity
 	Shape  templates.Shape
 	Equals []Equals
-	Unique Ref
+	Unique joins.Ref
 	Expire time.Duration // how long an item of it lives after its last change; 0: for ever
 	Broken bool          // its key has problems: nothing is concluded from it
 
@@ -43,9 +50,9 @@ type Rule struct {
 	Decl           *declared.Declaration
 	Traits         *declared.Traits
 	Source, Target *Entity
-	Join           Join
+	Join           joins.Join
 	Each           declared.Each
-	Per            Ref // what the values of one target are told apart by; nowhere without `per`
+	Per            joins.Ref // what the values of one target are told apart by; nowhere without `per`
 	Where          *expr.Program
 	Expressions    []*expr.Program // as Traits.Expressions lists them
 	Writes         []Written
@@ -143,11 +150,11 @@ func (c *checker) isKey(attribute string) bool {
 }
 
 func (c *checker) entity(decl *declared.Entity) *Entity {
-	e := &Entity{Decl: decl, Unique: nowhere, blamed: map[string]bool{}}
+	e := &Entity{Decl: decl, Unique: joins.Nowhere, blamed: map[string]bool{}}
 	c.templates(e)
 	c.equals(e)
 	if u := decl.Unique; u.Given() {
-		e.Unique = Ref{Slot: slices.Index(e.Shape.Variables, u.Text), Attribute: u.Text}
+		e.Unique = joins.Named(u.Text, &e.Shape)
 		c.topLevel(u)
 		if c.isKey(u.Text) {
 			c.Add(u.At, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.Text,

@@ -3,6 +3,8 @@ package check
 import (
 	"slices"
 	"strings"
+
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 )
 
 // each checks the list of which a rule takes every element by itself, and the name of an element. That name stands for the
@@ -45,18 +47,18 @@ func another(name string) string {
 }
 
 // refOf says where a name is found on this side of a rule's join. Every name that is nothing else is an attribute's.
-func (r *Rule) refOf(ours *Entity, name string) Ref {
+func (r *Rule) refOf(ours *Entity, name string) joins.Ref {
 	if r.Each.As.Given() && name == r.Each.As.Text {
-		return Ref{Slot: elementSlot, Attribute: name}
+		return joins.Element(name)
 	}
-	return Ref{Slot: slices.Index(ours.Shape.Variables, name), Attribute: name}
+	return joins.Named(name, &ours.Shape)
 }
 
 // eachMakesItems reports a rule that would make one item for all elements of a list.
 func (c *checker) eachMakesItems(r *Rule) {
 	target, name := r.Target.Decl.Name.Text, r.Each.As.Text
-	holds := func(from Ref) bool { return from.Holds(name) }
-	if name == "" || !r.Traits.MakesItems || slices.ContainsFunc(r.Join.Fill, holds) || slices.ContainsFunc(r.Join.Fill, Ref.IsNowhere) {
+	holds := func(from joins.Ref) bool { return from.Holds(name) }
+	if name == "" || !r.Traits.MakesItems || slices.ContainsFunc(r.Join.Fill, holds) || slices.ContainsFunc(r.Join.Fill, joins.Ref.IsNowhere) {
 		return
 	}
 	hint := "put ${" + name + "} into the key of " + target + "; or fill a variable of it: `by: { variable: " + name + " }`"

@@ -8,6 +8,7 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
@@ -16,12 +17,12 @@ import (
 func (c *checker) join(r *Rule) {
 	theirs, ours := r.sides()
 	variables := theirs.Shape.Variables
-	r.Join = Join{Fill: make([]Ref, len(variables)), Unique: nowhere}
+	r.Join = joins.Join{Theirs: &theirs.Shape, Ours: &ours.Shape, Fill: make([]joins.Ref, len(variables)), Unique: joins.Nowhere}
 	for slot, name := range variables {
 		if from := r.refOf(ours, name); !from.IsAttribute() {
 			r.Join.Fill[slot] = from
 		} else {
-			r.Join.Fill[slot] = nowhere
+			r.Join.Fill[slot] = joins.Nowhere
 		}
 	}
 	only, known := len(r.Decl.By) == 1, !r.Decl.BadBy
@@ -33,15 +34,12 @@ func (c *checker) join(r *Rule) {
 		}
 		known = c.joinPair(r, theirs, ours, pair) && known
 	}
-	var missing []string
-	for _, slot := range r.Join.unfilled() {
-		missing = append(missing, variables[slot])
-	}
+	missing := r.Join.Unfilled()
 	switch {
 	case byUnique:
 		r.Join.ByUnique = true
 	case len(missing) == 0:
-	case r.Join.Unique != nowhere && only:
+	case r.Join.Unique != joins.Nowhere && only:
 		r.Join.ByUnique = true
 		c.uniqueAllowed(r, theirs, ours)
 	case known && !r.Decl.Each.Unread: // an unknown name in `by` is most likely what is missing
@@ -91,25 +89,14 @@ func (e *Entity) isKeyAlone(variable string) bool {
 
 // bareName is the name of the other side that a `by` of one name means: its unique, a variable of its key, or else the one
 // variable that nothing else fills.
-func (c *checker) bareName(j *Join, theirs *Entity, name string) string {
+func (c *checker) bareName(j *joins.Join, theirs *Entity, name string) string {
 	if name == theirs.Decl.Unique.Text || slices.Contains(theirs.Shape.Variables, name) {
 		return name
 	}
-	if left := j.unfilled(); len(left) == 1 && !c.blames(theirs, name) {
-		return theirs.Shape.Variables[left[0]]
+	if left := j.Unfilled(); len(left) == 1 && !c.blames(theirs, name) {
+		return left[0]
 	}
 	return name
-}
-
-// unfilled lists the slots of the other side's key that nothing fills.
-func (j *Join) unfilled() []int {
-	var slots []int
-	for slot, from := range j.Fill {
-		if from.IsNowhere() {
-			slots = append(slots, slot)
-		}
-	}
-	return slots
 }
 
 // joinPair enters one pair of `by`; false if the other side knows no such name.
@@ -137,22 +124,22 @@ func theirsName(theirs *Entity, pair declared.JoinPair) string {
 }
 
 // ours is where this side has the value of a pair of `by`.
-func (c *checker) ours(r *Rule, e *Entity, w declared.Word) Ref {
+func (c *checker) ours(r *Rule, e *Entity, w declared.Word) joins.Ref {
 	if !w.Expression {
 		return r.refOf(e, w.Text)
 	}
 	program := c.expression(w, "a value of `by`", "", expr.Any)
 	if program == nil {
-		return Ref{Slot: noSlot, Attribute: w.Text} // a problem was reported
+		return joins.Attribute(w.Text) // a problem was reported
 	}
 	if t := program.Type(); t == expr.List || t == expr.Null {
 		c.Add(c.expressionPlace(w), "expr.type", "", "a key is made of strings, numbers and conditions; this is %s", t)
 	}
-	return Ref{Slot: noSlot, Expression: program}
+	return joins.Expression(program)
 }
 
 // joinFrom enters the value of one pair of `by`; false if the other side knows no such name.
-func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair, from Ref) bool {
+func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair, from joins.Ref) bool {
 	slot := slices.Index(theirs.Shape.Variables, pair.Theirs.Text)
 	isUnique := pair.Theirs.Text == theirs.Decl.Unique.Text
 	if isUnique {
@@ -174,8 +161,8 @@ func (c *checker) joinFrom(r *Rule, theirs, ours *Entity, pair declared.JoinPair
 	hint := spelling.DidYouMean(pair.Theirs.Text, known)
 	if pair.IsBare() && len(known) > 0 && !strings.HasPrefix(hint, "did you mean") {
 		name := known[0]
-		if left := r.Join.unfilled(); len(left) > 0 {
-			name = theirs.Shape.Variables[left[0]]
+		if left := r.Join.Unfilled(); len(left) > 0 {
+			name = left[0]
 		} else if r.Traits.AlongItself() { // all others are the same in both keys
 			name = theirs.Shape.Variables[len(theirs.Shape.Variables)-1]
 		}
@@ -234,7 +221,7 @@ func (c *checker) unfilled(r *Rule, theirs, ours *Entity, missing []string) {
 		last := theirs.Shape.Variables[len(theirs.Shape.Variables)-1]
 		hint += fmt.Sprintf("; or, if %s alone tells one %s from all others, give %s `unique: %s`, and write `by: %s`", last, tn, tn, last, last)
 	}
-	if element := r.Each.As; element.Given() && !slices.ContainsFunc(r.Join.Fill, Ref.IsElement) && len(missing) == 1 {
+	if element := r.Each.As; element.Given() && !slices.ContainsFunc(r.Join.Fill, joins.Ref.IsElement) && len(missing) == 1 {
 		hint = fmt.Sprintf("if an element is the %s, add `by: { %s: %s }`", missing[0], missing[0], element.Text)
 	}
 	c.Add(r.joinPlace(), "key.unfilled", hint, "%s's key needs %s; %s's key has %s", tn, strings.Join(missing, ", "), on, have)

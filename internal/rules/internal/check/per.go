@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 )
 
 // per checks what a rule tells the values of one target apart by. It is read as a value of `by` is.
@@ -25,7 +26,7 @@ func (c *checker) per(r *Rule) {
 		case len(program.Reads()) == 0:
 			c.Add(c.expressionPlace(w), "rule.per", hint, "%s is the same for every %s item", w.Text, source)
 		}
-		r.Per, place = Ref{Slot: noSlot, Expression: program}, c.expressionPlace(w)
+		r.Per, place = joins.Expression(program), c.expressionPlace(w)
 	} else {
 		c.plainAttribute(w)
 		r.Per = r.refOf(r.Source, w.Text)
@@ -51,7 +52,7 @@ func (c *checker) per(r *Rule) {
 // target's key holds its letters in one case, or numbers with zeros before them, items of one target may differ in these.
 func (r *Rule) perNamesTarget() bool {
 	for i, from := range r.Join.Refs() {
-		if r.Per.isSame(from) && r.Target.holdsAsIs(r.joined(i)) {
+		if r.Per.IsSame(from) && r.Target.holdsAsIs(r.joined(i)) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -48,43 +49,35 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 func (r *Rule) joinReads() (names []string) {
 	theirs, ours := r.sides()
 	for i, from := range r.Join.Refs() {
-		names = append(names, ours.telling(from, theirs.caseOf(r.joined(i)))...)
+		names = append(names, ours.telling(from, r.joined(i).Case(&theirs.Shape))...)
 	}
 	return names
 }
 
 // joined is where the other side has the value of one of the join's refs.
-func (r *Rule) joined(i int) Ref {
+func (r *Rule) joined(i int) joins.Ref {
 	if r.Join.ByUnique {
 		theirs, _ := r.sides()
 		return theirs.Unique
 	}
-	return Ref{Slot: i}
+	return joins.Ref{Slot: i}
 }
 
 // telling lists the attributes of the entity's items that tell a value in this letter case, its keys aside.
-func (e *Entity) telling(from Ref, in templates.Case) []string {
+func (e *Entity) telling(from joins.Ref, in templates.Case) []string {
 	switch {
 	case from.Expression != nil:
 		return from.Expression.Reads()
 	case from.IsAttribute():
 		return []string{from.Attribute}
-	case from.IsVariable() && e.caseOf(from) != in: // the key does not tell the letters
+	case from.IsVariable() && from.Case(&e.Shape) != in: // the key does not tell the letters
 		return []string{e.Shape.Variables[from.Slot]}
 	}
 	return nil
 }
 
-// caseOf is the letter case in which the entity's items have a value.
-func (e *Entity) caseOf(r Ref) templates.Case {
-	if r.IsVariable() {
-		return e.Shape.Formats[r.Slot].Case
-	}
-	return templates.AsIs
-}
-
 // holdsAsIs reports whether the entity's items have a value as it is: in its own letters, without zeros before it.
-func (e *Entity) holdsAsIs(r Ref) bool {
+func (e *Entity) holdsAsIs(r joins.Ref) bool {
 	return !r.IsVariable() || e.Shape.Formats[r.Slot] == templates.Format{}
 }
 

@@ -11,12 +11,13 @@ import (
 	"github.com/dynamill/dynamill/internal/rules/expr"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
 	"github.com/dynamill/dynamill/internal/rules/internal/document"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
 // rule checks one rule by itself; nil if its entities are unknown or broken.
 func (c *checker) rule(decl *declared.Declaration) *Rule {
-	r := &Rule{Decl: decl, Traits: decl.Kind.Traits(), Per: nowhere}
+	r := &Rule{Decl: decl, Traits: decl.Kind.Traits(), Per: joins.Nowhere}
 	r.Source = c.find(decl.Source)
 	if r.Target = r.Source; !r.Traits.OneEntity() {
 		r.Target = c.find(decl.Target)

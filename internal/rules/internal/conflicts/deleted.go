@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
+	"github.com/dynamill/dynamill/internal/rules/internal/joins"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -34,7 +35,7 @@ func (c *checker) deletesOwnParents(r *check.Rule) {
 // deletesAll reports a rule under which all children go with one item: the parents' key has no variable, or constants fill it.
 func (c *checker) deletesAll(r *check.Rule) {
 	parent, refs := r.Source, r.Join.Refs()
-	reads := func(from check.Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
+	reads := func(from joins.Ref) bool { return from.Expression == nil || len(from.Expression.Reads()) > 0 }
 	if c.Former || r.Target == parent || parent.Broken || r.Decl.BadBy || slices.ContainsFunc(refs, reads) {
 		return
 	}
@@ -50,7 +51,7 @@ func (c *checker) deletesAll(r *check.Rule) {
 // deletesInPlace reports a rule whose children have the keys of their parents: no child can be there beside its parent.
 func (c *checker) deletesInPlace(r *check.Rule) {
 	budget := templates.OverlapStepsMax
-	isNot := func(from check.Ref) bool { return !from.IsVariable() }
+	isNot := func(from joins.Ref) bool { return !from.IsVariable() }
 	if r.Target == r.Source || r.Source.Broken || r.Target.Broken || r.Join.ByUnique || slices.ContainsFunc(r.Join.Fill, isNot) {
 		return
 	}

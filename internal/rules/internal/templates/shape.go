@@ -6,6 +6,12 @@ import (
 	"github.com/dynamill/dynamill/change"
 )
 
+// Bounds of keys (DynamoDB developer guide, "Quotas": partition and sort key length).
+const (
+	PartitionBytesMax = 2048
+	SortBytesMax      = 1024
+)
+
 // KeyTypes holds the table's real key types, once CheckKeys has told them.
 type KeyTypes struct {
 	Partition, Sort change.Kind

@@ -44,7 +44,7 @@ func (w run) writeUnread(ctx context.Context, pw parentWrite, keys []change.Key)
 
 // to is the write of one child; nil if only its attributes tell whether it refers to the parent.
 func (u *unread) to(child change.Key) *target.Write {
-	texts, ok := u.pw.Rule.ParentTexts(child, u.pw.Parent)
+	texts, ok := u.pw.Rule.Join.Texts(u.pw.Parent, child)
 	if !ok {
 		return nil
 	}
