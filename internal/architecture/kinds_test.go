@@ -80,7 +80,7 @@ var namesakes = map[string]string{
 	"internal/projections/internal/state/accumulator.go": `"sum"`,   // the partition of accumulators
 	"internal/projections/internal/state/cursor.go":      `"last"`,  // the last key of a page
 	"internal/rules/expr/function.go":                    `"count"`, // a function of other languages
-	"internal/rules/compare.go":                          `"set"`,   // the key of several kinds
+	"internal/rules/rulediff/rulediff.go":                `"set"`,   // the key of several kinds
 	"cmd/dynamill/internal/demo/demo.go":                 `"set"`,   // what the application does
 	"internal/story/story.go":                            `"delete"`,
 }

@@ -32,6 +32,15 @@ func escaped(text string, keep func(rune) bool) string {
 	return string(f.append(nil, []byte(text), true))
 }
 
+// Quoted shows a value in a sentence, cut where it is long.
+func Quoted(value string) string {
+	const shown = 80
+	if len(value) > shown {
+		return fmt.Sprintf("%q...", strings.ToValidUTF8(value[:shown], ""))
+	}
+	return fmt.Sprintf("%q", value)
+}
+
 // Width is how many places of a line a printable text takes, if each character
 // takes one. Marks that are put above or below the character before take none.
 func Width(text string) (places int) {

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/dynamill/dynamill/internal/rules"
 )
 
 // A table remembers its rules by their fingerprints: another fingerprint seeds a rule anew.
@@ -26,19 +24,4 @@ func TestFingerprintsStayAsTablesRememberThem(t *testing.T) {
 		}
 	}
 	compareGolden(t, "testdata/fingerprints.golden", b.String())
-}
-
-func TestRulesOfEveryTwoKindsAreCompared(t *testing.T) {
-	var b strings.Builder
-	for _, file := range []string{"everything.yaml", "blog.yaml", "shop.yaml"} {
-		set := load(t, file)
-		for _, old := range set.Rules {
-			for _, new := range set.Rules {
-				for _, c := range rules.Compare(old, new) {
-					fmt.Fprintf(&b, "%s -> %s: %s: %q %q\n", old.Name, new.Name, c.Field, c.Old, c.New)
-				}
-			}
-		}
-	}
-	compareGolden(t, "testdata/compared.golden", b.String())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -104,13 +105,13 @@ func (e *Entity) smuggled(vars, back *[VariablesMax]string, blame func(slot int)
 	for slot := range sh.Variables {
 		if strings.Contains(vars[slot], "#") && !sh.Rests(slot) {
 			return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
-				"%s is %s: a key variable must not contain #", blame(slot), quote(vars[slot]))}
+				"%s is %s: a key variable must not contain #", blame(slot), printable.Quoted(vars[slot]))}
 		}
 	}
 	for slot := range sh.Variables {
 		if vars[slot] != back[slot] {
 			return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf(
-				"%s is %s: it would not read back from the key of %s, %q", blame(slot), quote(vars[slot]), e.Name, sh.Text())}
+				"%s is %s: it would not read back from the key of %s, %q", blame(slot), printable.Quoted(vars[slot]), e.Name, sh.Text())}
 		}
 	}
 	return &ItemError{Code: "key.smuggled", Reason: fmt.Sprintf("the key of %s, %q, does not read back", e.Name, sh.Text())}
@@ -123,7 +124,7 @@ func normalize(sh *templates.Shape, vars *[VariablesMax]string, blame func(slot 
 		number, err := decimal.Parse(vars[slot])
 		if err != nil {
 			return &ItemError{Code: "value.type", Reason: fmt.Sprintf(
-				"%s is %s: the table's key is a number", blame(slot), quote(vars[slot]))}
+				"%s is %s: the table's key is a number", blame(slot), printable.Quoted(vars[slot]))}
 		}
 		vars[slot] = number.String()
 	}
@@ -145,11 +146,11 @@ func formatted(text string, format templates.Format, blame func() string) (strin
 	number, err := decimal.Parse(text)
 	if err != nil {
 		return "", &ItemError{Code: "value.type", Reason: fmt.Sprintf(
-			"%s is %s: the key holds a number of %d digits", blame(), quote(text), format.Width)}
+			"%s is %s: the key holds a number of %d digits", blame(), printable.Quoted(text), format.Width)}
 	}
 	if plain := number.String(); len(plain) <= format.Width && strings.Trim(plain, "0123456789") == "" {
 		return plain, nil
 	}
 	return "", &ItemError{Code: "number.width", Reason: fmt.Sprintf(
-		"%s is %s: the key holds a whole number from 0 up, of at most %d digits", blame(), quote(text), format.Width)}
+		"%s is %s: the key holds a whole number from 0 up, of at most %d digits", blame(), printable.Quoted(text), format.Width)}
 }

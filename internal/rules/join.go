@@ -189,7 +189,7 @@ func (e *Entity) Value(name string, m *Match, img change.Image) change.Value {
 // ValueOf is Value for an item that may not have been matched.
 func (e *Entity) ValueOf(name string, item change.Image) change.Value {
 	m := Match{Entity: e}
-	if !slices.Contains(e.shape.Variables, name) || !e.shape.Match(e.table.KeyOf(item), &m.vars) {
+	if !slices.Contains(e.shape.Variables, name) || !e.shape.Match(e.Table.KeyOf(item), &m.vars) {
 		return item.Lookup(name)
 	}
 	return e.Value(name, &m, item)

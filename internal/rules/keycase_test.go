@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 // staff has keys in lower case beside keys in upper case and keys that hold texts as they are.
@@ -153,7 +154,7 @@ rules:
 	}
 
 	asIs := file("", "USER#${name}")
-	changes := rules.Compare(rule(t, asIs, "logins"), rule(t, s, "logins"))
+	changes := rulediff.Compare(rule(t, asIs, "logins"), rule(t, s, "logins"))
 	if len(changes) != 1 || changes[0].Field != "case of keys" || changes[0].Old != "" || changes[0].New != "lower" {
 		t.Errorf("the changes are %+v", changes)
 	}

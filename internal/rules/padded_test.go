@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 func TestPaddedNumberKeepsItsKey(t *testing.T) {
@@ -128,7 +129,7 @@ rules:
 	if five.Fingerprint == six.Fingerprint || five.Fingerprint == file("${points}").Fingerprint {
 		t.Error("the fingerprint does not tell the width")
 	}
-	changes := rules.Compare(five, six)
+	changes := rulediff.Compare(five, six)
 	if len(changes) != 1 || changes[0].Field != "key of Score" || !strings.Contains(changes[0].New, "${points:06}") {
 		t.Errorf("the changes are %+v", changes)
 	}

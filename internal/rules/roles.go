@@ -149,6 +149,21 @@ func (r *Rule) expression(key string) *expr.Program {
 	return r.expressions[slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })]
 }
 
+// ExpressionText is the text of the rule's where, or of the expression under a key of its kind; "" of none.
+func (r *Rule) ExpressionText(key string) string {
+	if key == "where" {
+		return programText(r.where)
+	}
+	return programText(r.expression(key))
+}
+
+func programText(p *expr.Program) string {
+	if p == nil {
+		return ""
+	}
+	return strings.TrimSpace(p.String())
+}
+
 // Amount evaluates the expression under a key of the rule on a source item. false
 // without an error means that an attribute is missing. The error is an *ItemError.
 func (r *Rule) Amount(key string, m *Match, img change.Image) (decimal.Decimal, bool, error) {

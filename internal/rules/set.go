@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynamill/dynamill/change"
@@ -112,6 +110,7 @@ func (t Table) KeyOf(item change.Image) change.Key {
 // Entity is a named item shape.
 type Entity struct {
 	Name   string
+	Table  Table
 	Index  int            // its place in Set.Entities
 	Unique string         // variable or attribute by which others find it; "" if none
 	Equals []check.Equals // the attributes that tell it from others of the same key shape, the type attribute among them
@@ -132,7 +131,6 @@ type Entity struct {
 	ExpireAttribute string        // holds the time to live
 
 	shape  *templates.Shape
-	table  Table
 	unique joins.Ref // where Unique's value is
 }
 
@@ -186,7 +184,7 @@ type Form interface {
 	// Meaning returns lines of the fingerprint, in any order. Tables remember
 	// fingerprints, so the lines of a rule must never change.
 	Meaning() []string
-	// Says returns what Compare compares beside what all rules have.
+	// Says returns what package rulediff compares beside what all rules have.
 	Says() []Said
 	// Cost returns what one change of a source costs.
 	Cost() Cost
@@ -252,15 +250,6 @@ func (e *ItemError) Error() string { return e.Reason }
 
 // UniqueInKey reports whether Unique is a variable of the entity's key, so that it never changes.
 func (e *Entity) UniqueInKey() bool { return e.unique.IsVariable() }
-
-// quote shows a value in a sentence, cut where it is long.
-func quote(value string) string {
-	const shown = 80
-	if len(value) > shown {
-		return fmt.Sprintf("%q...", strings.ToValidUTF8(value[:shown], ""))
-	}
-	return fmt.Sprintf("%q", value)
-}
 
 // MakesItems reports whether the rule makes its target's items, alone or with others. A Rule without a
 // Kind, which a caller made of what it knows of a rule, has no role.

@@ -21,6 +21,7 @@ import (
 	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 // Plan is the result of `plan`, as text and as JSON.
@@ -38,13 +39,13 @@ type Plan struct {
 }
 
 type ruleChange struct {
-	Rule        string              `json:"rule"`
-	What        string              `json:"what"`
-	Former      string              `json:"former,omitempty"` // name, of a renamed rule
-	ID          string              `json:"id,omitempty"`
-	Differences []rules.FieldChange `json:"differences,omitempty"`
-	Details     []string            `json:"details,omitempty"`
-	Orphans     *int64              `json:"orphans,omitempty"` // items that the rule would delete, if their parents were deleted now
+	Rule        string                 `json:"rule"`
+	What        string                 `json:"what"`
+	Former      string                 `json:"former,omitempty"` // name, of a renamed rule
+	ID          string                 `json:"id,omitempty"`
+	Differences []rulediff.FieldChange `json:"differences,omitempty"`
+	Details     []string               `json:"details,omitempty"`
+	Orphans     *int64                 `json:"orphans,omitempty"` // items that the rule would delete, if their parents were deleted now
 }
 
 // ShowPlan says what a rule file would change in the table.
@@ -116,7 +117,7 @@ func NewPlan(found *projections.Comparison, set *rules.Set, items, bytes int64) 
 	for _, r := range found.Rules {
 		line := ruleChange{Rule: r.Name, What: string(r.What), Former: r.FormerName, ID: r.ID, Details: planDetails(r, set)}
 		if r.What == projections.RuleChanged && r.Former != nil {
-			line.Differences = rules.Compare(r.Former, r.Rule)
+			line.Differences = rulediff.Compare(r.Former, r.Rule)
 		}
 		same := r.What == projections.RuleUnchanged || r.What == projections.RuleRenamed || r.What == projections.RuleSpread
 		if !same || !r.Live {

@@ -10,6 +10,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/computed"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 func TestValuesStandTogether(t *testing.T) {
@@ -86,8 +87,8 @@ rules:
 	if one.Fingerprint != other.Fingerprint {
 		t.Error("the fingerprints differ")
 	}
-	changed := rules.Compare(one, load(`a: "${x}", b: "${z}"`))
-	if diff := cmp.Diff([]rules.FieldChange{{Field: "set", Old: `a: "${x}", b: "${y}"`, New: `a: "${x}", b: "${z}"`}}, changed); diff != "" {
+	changed := rulediff.Compare(one, load(`a: "${x}", b: "${z}"`))
+	if diff := cmp.Diff([]rulediff.FieldChange{{Field: "set", Old: `a: "${x}", b: "${y}"`, New: `a: "${x}", b: "${z}"`}}, changed); diff != "" {
 		t.Error(diff)
 	}
 }

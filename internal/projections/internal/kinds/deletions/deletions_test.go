@@ -10,7 +10,7 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
-	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 const file = `
@@ -77,8 +77,8 @@ func TestOtherJoinsAreOtherRules(t *testing.T) {
 	if len(slices.Compact(prints)) != len(s.Rules) {
 		t.Errorf("%v", prints)
 	}
-	changed := rules.Compare(kindtest.Rule(t, s, "likes"), kindtest.Rule(t, s, "named"))
-	if diff := cmp.Diff([]rules.FieldChange{{Field: "by", Old: "postId", New: "slug: about"}}, changed); diff != "" {
+	changed := rulediff.Compare(kindtest.Rule(t, s, "likes"), kindtest.Rule(t, s, "named"))
+	if diff := cmp.Diff([]rulediff.FieldChange{{Field: "by", Old: "postId", New: "slug: about"}}, changed); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 const file = `
@@ -85,28 +86,28 @@ func TestWhatOrderedRulesMeanDiffers(t *testing.T) {
 	s := kindtest.LoadText(t, file)
 	for _, test := range []struct {
 		rule, text string
-		want       []rules.FieldChange
+		want       []rulediff.FieldChange
 	}{
 		{"recent", "last: 3, of: Sample, as: Server.recent, attributes: [cpu, text], order: at", nil},
 		{"recent", "last: 3, of: Sample, as: Server.recent, attributes: [text, cpu], order: at", nil},
 		{"recent", "last: 4, of: Sample, as: Server.recent, attributes: [cpu, text], order: at",
-			[]rules.FieldChange{{Field: "last", Old: "3", New: "4"}}},
+			[]rulediff.FieldChange{{Field: "last", Old: "3", New: "4"}}},
 		{"recent", "last: 3, of: Sample, as: Server.recent, attributes: [cpu, text], order: cpu",
-			[]rules.FieldChange{{Field: "order", Old: "at", New: "cpu"}}},
+			[]rulediff.FieldChange{{Field: "order", Old: "at", New: "cpu"}}},
 		{"recent", "last: 3, of: Sample, as: Server.recent, attributes: [cpu, text as body], order: at",
-			[]rules.FieldChange{{Field: "attributes", Old: "cpu, text", New: "cpu, text as body"}}},
+			[]rulediff.FieldChange{{Field: "attributes", Old: "cpu, text", New: "cpu, text as body"}}},
 		{"recent", "first: 3, of: Sample, as: Server.recent, attributes: [cpu, text], order: at",
-			[]rules.FieldChange{{Field: "kind", Old: "last", New: "first"}, {Field: "last", Old: "3"}, {Field: "first", New: "3"}}},
+			[]rulediff.FieldChange{{Field: "kind", Old: "last", New: "first"}, {Field: "last", Old: "3"}, {Field: "first", New: "3"}}},
 		{"oldest", "first: [cpu as firstCpu, sk as firstText], of: Sample, to: Server, order: at",
-			[]rules.FieldChange{{Field: "attributes", Old: "cpu as firstCpu, text as firstText", New: "cpu as firstCpu, sk as firstText"}}},
-		{"lowest", "min: cpu + 1, of: Sample, as: Server.lowest", []rules.FieldChange{{Field: "min", Old: "cpu", New: "cpu + 1"}}},
-		{"lowest", "max: cpu, of: Sample, as: Server.lowest", []rules.FieldChange{{Field: "kind", Old: "min", New: "max"}}},
+			[]rulediff.FieldChange{{Field: "attributes", Old: "cpu as firstCpu, text as firstText", New: "cpu as firstCpu, sk as firstText"}}},
+		{"lowest", "min: cpu + 1, of: Sample, as: Server.lowest", []rulediff.FieldChange{{Field: "min", Old: "cpu", New: "cpu + 1"}}},
+		{"lowest", "max: cpu, of: Sample, as: Server.lowest", []rulediff.FieldChange{{Field: "kind", Old: "min", New: "max"}}},
 	} {
 		one, other := kindtest.Rule(t, s, test.rule), load(test.rule, test.text)
 		if same := one.Fingerprint == other.Fingerprint; same != (test.want == nil) {
 			t.Errorf("%s: the fingerprint is the same: %t", test.text, same)
 		}
-		if diff := cmp.Diff(test.want, rules.Compare(one, other)); diff != "" {
+		if diff := cmp.Diff(test.want, rulediff.Compare(one, other)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.text, diff)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/kinds/trees"
 	"github.com/dynamill/dynamill/internal/proof/kindtest"
 	"github.com/dynamill/dynamill/internal/rules"
+	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 const file = `
@@ -74,14 +75,14 @@ func TestMeaningOfATree(t *testing.T) {
 	if same.Fingerprint != one.Fingerprint {
 		t.Error("the order of the keys means something")
 	}
-	for change, want := range map[[2]string][]rules.FieldChange{
+	for change, want := range map[[2]string][]rulediff.FieldChange{
 		{"name as path", "title as path"}:     {{Field: "path", Old: "name as path", New: "title as path"}},
 		{", lineage: folderIds", ""}:          {{Field: "lineage", Old: "folderIds"}},
 		{"lineage: folderIds", "lineage: up"}: {{Field: "lineage", Old: "folderIds", New: "up"}},
 		{"parentId", "upId"}:                  {{Field: "by", Old: "tenantId, folderId: parentId", New: "tenantId, folderId: upId"}},
 	} {
 		other := load(t, change[0], change[1])
-		if diff := cmp.Diff(want, rules.Compare(one, other)); diff != "" {
+		if diff := cmp.Diff(want, rulediff.Compare(one, other)); diff != "" {
 			t.Errorf("%q: %s", change, diff)
 		}
 	}

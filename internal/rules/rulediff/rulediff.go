@@ -1,4 +1,6 @@
-package rules
+// Package rulediff says in what two rules differ, in the words of the rule file. It reads what a compiled rule shows of itself,
+// and asks the rule's Form for what only its kind knows.
+package rulediff
 
 import (
 	"cmp"
@@ -7,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/rules/expr"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
 
@@ -20,7 +23,7 @@ type FieldChange struct {
 
 // Compare says in what two rules differ, of all that they mean. It returns nothing
 // for rules of one fingerprint.
-func Compare(old, new *Rule) []FieldChange {
+func Compare(old, new *rules.Rule) []FieldChange {
 	var found []FieldChange
 	add := func(field, before, after string) {
 		if before != after {
@@ -35,36 +38,36 @@ func Compare(old, new *Rule) []FieldChange {
 	if same {
 		add(traits.SourceField, old.Source.Name, new.Source.Name)
 		if !traits.OneEntity() {
-			add(traits.TargetField, old.targetText(), new.targetText())
+			add(traits.TargetField, targetText(old), targetText(new))
 		}
 	} else {
 		add("reads", old.Source.Name, new.Source.Name)
-		add("writes", old.targetText(), new.targetText())
-		add("value", old.expressionsText(), new.expressionsText())
+		add("writes", targetText(old), targetText(new))
+		add("value", expressionsText(old), expressionsText(new))
 	}
-	add("case of keys", old.Source.table.Case.String(), new.Source.table.Case.String())
+	add("case of keys", old.Source.Table.Case.String(), new.Source.Table.Case.String())
 	compareEntities(old.Source, new.Source, add)
 	if old.Target.Name != old.Source.Name || new.Target.Name != new.Source.Name {
 		compareEntities(old.Target, new.Target, add)
 	}
 	add("each", old.Each.String(), new.Each.String())
-	add("by", old.joinText(), new.joinText())
-	add("per", old.perText(), new.perText())
+	add("by", joinText(old), joinText(new))
+	add("per", perText(old), perText(new))
 	add("order", templates.NameText(old.Order), templates.NameText(new.Order))
-	add("where", programText(old.where), programText(new.where))
+	add("where", old.ExpressionText("where"), new.ExpressionText("where"))
 	if same {
-		for i, e := range traits.Expressions {
-			add(e.Key, programText(old.expressions[i]), programText(new.expressions[i]))
+		for _, e := range traits.Expressions {
+			add(e.Key, old.ExpressionText(e.Key), new.ExpressionText(e.Key))
 		}
 	}
 	add(cmp.Or(traits.AttributesField, "attributes"), attributesText(old.Attributes, old.Shown), attributesText(new.Attributes, new.Shown))
-	add("set", old.constantsText(), new.constantsText())
+	add("set", constantsText(old), constantsText(new))
 	compareSaid(old.Form.Says(), new.Form.Says(), add)
 	return found
 }
 
 // compareSaid compares what only the rules' kinds know, key by key.
-func compareSaid(old, new []Said, add func(field, before, after string)) {
+func compareSaid(old, new []rules.Said, add func(field, before, after string)) {
 	after := map[string]string{}
 	for _, said := range new {
 		after[said.Key] = said.Text
@@ -79,17 +82,17 @@ func compareSaid(old, new []Said, add func(field, before, after string)) {
 }
 
 // expressionsText are the expressions under the words of the rule's kind.
-func (r *Rule) expressionsText() string {
+func expressionsText(r *rules.Rule) string {
 	var texts []string
-	for _, e := range r.expressions {
-		if e != nil {
-			texts = append(texts, programText(e))
+	for _, e := range r.Kind.Traits().Expressions {
+		if text := r.ExpressionText(e.Key); text != "" {
+			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, ", ")
 }
 
-func (r *Rule) targetText() string {
+func targetText(r *rules.Rule) string {
 	if r.Displays() && r.Attributes[0].From == "" {
 		return r.Target.Name + "." + templates.NameText(r.Writes[0])
 	}
@@ -97,18 +100,18 @@ func (r *Rule) targetText() string {
 }
 
 // compareEntities compares what tells items of two entities, where the rules name the same one.
-func compareEntities(old, new *Entity, add func(field, before, after string)) {
+func compareEntities(old, new *rules.Entity, add func(field, before, after string)) {
 	if old.Name != new.Name {
 		return
 	}
-	add("key of "+new.Name, old.shape.Text(), new.shape.Text())
+	add("key of "+new.Name, old.TemplateText(), new.TemplateText())
 	add("unique of "+new.Name, templates.NameText(old.Unique), templates.NameText(new.Unique))
-	add("match of "+new.Name, old.equalsText(), new.equalsText())
-	add("derived of "+new.Name, old.derivedText(), new.derivedText())
+	add("match of "+new.Name, equalsText(old), equalsText(new))
+	add("derived of "+new.Name, derivedText(old), derivedText(new))
 }
 
 // derivedText says whether rules make an entity's items together, and how long those live.
-func (e *Entity) derivedText() string {
+func derivedText(e *rules.Entity) string {
 	switch {
 	case !e.Derived:
 		return ""
@@ -118,7 +121,7 @@ func (e *Entity) derivedText() string {
 	return fmt.Sprintf("true, expire: %dd, expire_attribute: %s", int(e.Expire.Hours())/24, e.ExpireAttribute)
 }
 
-func (e *Entity) equalsText() string {
+func equalsText(e *rules.Entity) string {
 	var parts []string
 	for _, eq := range e.Equals {
 		parts = append(parts, templates.NameText(eq.Attribute)+": "+plainText(eq.Value))
@@ -127,18 +130,17 @@ func (e *Entity) equalsText() string {
 }
 
 // joinText is what fills the other side's key, as under `by`.
-func (r *Rule) joinText() string {
-	theirs, ours := r.sides()
-	names := theirs.shape.Variables
+func joinText(r *rules.Rule) string {
+	names := r.Join.Theirs.Variables
 	if r.ByUnique {
-		names = []string{theirs.Unique}
+		names = []string{r.Pointed().Unique}
 	}
 	var parts []string
 	for i, from := range r.Join.Refs() {
 		part := templates.NameText(names[i])
 		if from.Expression != nil {
-			part += ": " + programText(from.Expression)
-		} else if text := from.Name(ours.shape); text != names[i] {
+			part += ": " + strings.TrimSpace(from.Expression.String())
+		} else if text := from.Name(r.Join.Ours); text != names[i] {
 			part += ": " + templates.NameText(text)
 		}
 		parts = append(parts, part)
@@ -147,22 +149,15 @@ func (r *Rule) joinText() string {
 }
 
 // perText is what the rule file says under `per`.
-func (r *Rule) perText() string {
+func perText(r *rules.Rule) string {
 	if r.Per.Expression {
-		return programText(r.per.Expression)
+		return strings.TrimSpace(r.Per.Ours)
 	}
 	return templates.NameText(r.Per.Ours)
 }
 
-func programText(p *expr.Program) string {
-	if p == nil {
-		return ""
-	}
-	return strings.TrimSpace(p.String())
-}
-
 // attributesText are the attributes that a rule takes from items.
-func attributesText(all ...[]Attribute) string {
+func attributesText(all ...[]rules.Attribute) string {
 	var parts []string
 	for _, a := range slices.Concat(all...) {
 		switch a.From {
@@ -180,7 +175,7 @@ func sortedText(parts []string) string {
 	return strings.Join(slices.Sorted(slices.Values(parts)), ", ")
 }
 
-func (r *Rule) constantsText() string {
+func constantsText(r *rules.Rule) string {
 	constants := map[string]change.Value{}
 	for _, a := range r.Attributes {
 		if constants[a.As] = a.Constant; a.Template != nil {
@@ -206,7 +201,7 @@ func ConstantsText(constants map[string]change.Value) string {
 func plainText(v change.Value) string {
 	switch v.Kind() {
 	case change.KindString:
-		return quote(v.Text())
+		return printable.Quoted(v.Text())
 	case change.KindBool:
 		return fmt.Sprint(v.Bool())
 	}
