@@ -92,6 +92,14 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why:     "rules say what is derived; what derives it reads them, never the other way round",
 	},
 	{
+		from: []string{"./internal/rules/expr/internal/scanner"}, to: []string{"."}, allowed: []string{"./internal/printable"},
+		why: "tokens are found in a text, whatever they mean",
+	},
+	{
+		from: []string{"./internal/rules/expr/internal/operand"}, to: []string{"./internal/rules"},
+		why: "values are computed with, whatever the syntax is",
+	},
+	{
 		from: families, to: []string{"./internal/projections/internal/kinds"},
 		allowed: []string{"./internal/projections/internal/kinds/amounts"}, // what two families share, and no family
 		why:     "a family of kinds is known by the list alone: neither another family nor the list is needed to understand it",

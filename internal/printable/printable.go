@@ -111,6 +111,19 @@ func (f *filter) append(to, text []byte, last bool) []byte {
 	return to
 }
 
+// Shortened is the beginning of a long text that is quoted in a message. It ends between two characters.
+func Shortened(text string) string {
+	const shown = 40
+	if len(text) <= shown {
+		return text
+	}
+	cut := shown
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
 // number is a count, of whichever width its owner holds it in.
 type number interface{ ~int | ~int64 }
 

@@ -3,6 +3,7 @@ package printable
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -36,6 +37,15 @@ func TestWidthLeavesMarksOut(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 2} {
 		if got := Width(text); got != want {
 			t.Errorf("Width(%+q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestShortenedEndsBetweenCharacters(t *testing.T) {
+	x39 := strings.Repeat("x", 39)
+	for text, want := range map[string]string{"": "", x39 + "y": x39 + "y", x39 + "yz": x39 + "y...", x39 + "éz": x39 + "..."} {
+		if got := Shortened(text); got != want {
+			t.Errorf("Shortened(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -7,7 +7,8 @@
 // and lists the attributes read. A Program is immutable, evaluates purely and
 // the same way every time, and is bounded in depth, memory and cost, so that a
 // source item's effects are a function of its image alone (promises 1 and 5).
-// The package imports change, internal/decimal and internal/rules/internal/spelling only.
+// Its internal packages split the source into tokens, and compute with values. Beside them it imports change,
+// internal/decimal, internal/printable and internal/rules/internal/spelling only.
 package expr
 
 import (
@@ -136,10 +137,10 @@ func (p *Program) Condition(get Lookup) (bool, error) {
 func (p *Program) Value(get Lookup) (change.Value, bool, error) {
 	m := machine{source: p.source, get: get}
 	v := m.eval(p.root)
-	if m.err != nil || v.missing() {
+	if m.err != nil || v.Missing() {
 		return change.Value{}, false, m.err
 	}
-	return v.written(), true, nil
+	return v.Written(), true, nil
 }
 
 // Amount evaluates the expression as a number. It returns false where an
@@ -148,7 +149,7 @@ func (p *Program) Value(get Lookup) (change.Value, bool, error) {
 func (p *Program) Amount(get Lookup) (decimal.Decimal, bool, error) {
 	m := machine{source: p.source, get: get}
 	v := m.eval(p.root)
-	if v.missing() || m.err != nil {
+	if v.Missing() || m.err != nil {
 		return decimal.Decimal{}, false, m.err
 	}
 	n := m.number(v, p.root.place(), "a sum")

@@ -23,7 +23,7 @@ func run(source string, item change.Item) string {
 	if m.err != nil {
 		return "error " + errorCode(m.err)
 	}
-	return written(v.plain())
+	return written(v.Plain())
 }
 
 func errorCode(err error) string {

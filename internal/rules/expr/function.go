@@ -5,6 +5,9 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/printable"
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/operand"
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/scanner"
 	"github.com/dynamill/dynamill/internal/rules/internal/spelling"
 )
 
@@ -56,18 +59,18 @@ func named(name string) *function {
 
 // function returns the function of a name. It refuses a name that is no function, or is
 // one that is called the other way, and says what was perhaps meant.
-func (p *parser) function(name token, method bool) *function {
-	if f := named(name.text); f != nil {
+func (p *parser) function(name scanner.Token, method bool) *function {
+	if f := named(name.Text); f != nil {
 		if (f.method != nil) != method {
-			p.fail(name.span, CodeUnknownFunction, "write "+f.usage, "%s is not called like this", name.text)
+			p.fail(name.Span, CodeUnknownFunction, "write "+f.usage, "%s is not called like this", name.Text)
 		}
 		return f
 	}
 	hint := usagesHint
-	if near := nearest(name.text); near != nil {
+	if near := nearest(name.Text); near != nil {
 		hint = "did you mean " + near.usage + "?"
 	}
-	p.fail(name.span, CodeUnknownFunction, hint, "there is no function %s", clip(name.text))
+	p.fail(name.Span, CodeUnknownFunction, hint, "there is no function %s", printable.Shortened(name.Text))
 	return &function{}
 }
 
@@ -93,13 +96,13 @@ func nearest(name string) *function {
 
 // call parses the arguments of a function, or of a method if there is a
 // subject, from behind the parenthesis; the whole call begins at start.
-func (p *parser) call(name, open token, subject node, start int) node {
+func (p *parser) call(name, open scanner.Token, subject node, start int) node {
 	f := p.function(name, subject != nil)
 	if subject != nil {
 		p.subject(f, subject)
 	}
 	var arguments []node
-	for more := p.peek().kind != ")"; more; _, more = p.take(",") {
+	for more := p.peek().Kind != ")"; more; _, more = p.take(",") {
 		arguments = append(arguments, p.or())
 	}
 	p.expect(")", open)
@@ -109,7 +112,7 @@ func (p *parser) call(name, open token, subject node, start int) node {
 		if f.arguments == 2 {
 			takes = "two arguments"
 		}
-		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes %s, not %d", name.text, takes, len(arguments))
+		return p.fail(place, CodeSyntax, "write "+f.usage, "%s takes %s, not %d", name.Text, takes, len(arguments))
 	}
 	argument := arguments[0]
 	switch f.name {
@@ -148,75 +151,76 @@ func (p *parser) subject(f *function, subject node) {
 }
 
 // call works out what a function or a method gives.
-func (m *machine) call(n *call) value {
+func (m *machine) call(n *call) operand.Value {
 	first := n.arguments[0]
 	switch {
 	case n.function.name == "has":
-		return truthValue(!m.reach(first).missing())
+		return operand.Bool(!m.reach(first).Missing())
 	case n.function.method != nil:
-		return truthValue(m.method(n, m.eval(n.subject), m.eval(first)))
+		return operand.Bool(m.method(n, m.eval(n.subject), m.eval(first)))
 	}
 	v := m.eval(first)
 	switch {
 	case n.function.name == "pad":
 		return m.pad(n, v, m.eval(n.arguments[1]))
-	case v.missing():
-		return value{}
+	case v.Missing():
+		return operand.Value{}
 	case n.function.ofText != nil:
 		return m.ofText(n, v)
 	}
-	size, ok := v.size()
+	size, ok := v.Size()
 	if !ok {
 		return m.unfit(first.place(), v, "size", "a string, list, map or set")
 	}
-	return numberValue(decimal.New(int64(size)))
+	return operand.Number(decimal.New(int64(size)))
 }
 
 // ofText makes a string of a string.
-func (m *machine) ofText(n *call, v value) value {
+func (m *machine) ofText(n *call, v operand.Value) operand.Value {
 	if v.Kind() != change.KindString {
 		return m.unfit(n.arguments[0].place(), v, n.function.name, "a string")
 	}
 	text := n.function.ofText(v.Text())
 	if len(text) > StringBytesMax { // some letters are longer in the other case
-		return m.fail(CodeValueSize, "%s is longer than %d bytes", m.text(n.span), StringBytesMax)
+		return m.fail(CodeValueSize, "%s is longer than %d bytes", m.text(n.Span), StringBytesMax)
 	}
-	return wrap(change.String(text))
+	return operand.Of(change.String(text))
 }
 
 const widthText = "a whole number from 1 to 38"
 
-func isWidth(v value) bool {
-	width, ok := v.position()
+func isWidth(v operand.Value) bool {
+	width, ok := v.Position()
 	return ok && width >= 1 && width <= PadWidthMax
 }
 
 // pad writes a number with zeros before it, so that texts of one width sort like their numbers.
-func (m *machine) pad(n *call, v, width value) value {
-	if v.missing() || width.missing() {
-		return value{}
+func (m *machine) pad(n *call, v, width operand.Value) operand.Value {
+	if v.Missing() || width.Missing() {
+		return operand.Value{}
 	}
 	number := m.number(v, n.arguments[0].place(), "pad")
 	if m.err == nil && !isWidth(width) {
 		m.unfit(n.arguments[1].place(), width, "pad", "as its width "+widthText)
 	}
 	if m.err != nil {
-		return value{}
+		return operand.Value{}
 	}
 	if !number.IsInteger() || number.Cmp(decimal.New(0)) < 0 {
 		return m.fail(CodeNumberWidth, "%s is the number %s; pad needs a whole number from 0 up", m.text(n.arguments[0].place()), number)
 	}
 	digits := number.String()
-	most, _ := width.position()
+	most, _ := width.Position()
 	if len(digits) > most {
-		return m.fail(CodeNumberWidth, "%s is the number %s, which has more than %d digits", m.text(n.arguments[0].place()), clip(digits), most)
+		return m.fail(CodeNumberWidth, "%s is the number %s, which has more than %d digits",
+			m.text(n.arguments[0].place()), printable.Shortened(digits), most)
 	}
-	return wrap(change.String(strings.Repeat("0", most-len(digits)) + digits))
+	return operand.Of(change.String(strings.Repeat("0", most-len(digits)) + digits))
 }
 
-func (m *machine) method(n *call, subject, argument value) bool {
+func (m *machine) method(n *call, subject, argument operand.Value) bool {
 	switch {
-	case subject.missing() || argument.missing():
+	case subject.Missing() || argument.Missing():
 		return false
 	case subject.Kind() != change.KindString:
 		m.unfit(n.subject.place(), subject, n.function.name, "a string before it")

@@ -88,7 +88,7 @@ func checkEvaluation(t reporter, p *Program, get Lookup) {
 		}
 		return
 	}
-	a, b := first.plain(), again.plain()
+	a, b := first.Plain(), again.Plain()
 	if !a.Equal(b) {
 		t.Errorf("%q gives %s, then %s", p, written(a), written(b))
 	}
@@ -106,15 +106,9 @@ func checkEvaluation(t reporter, p *Program, get Lookup) {
 	amount, ok, err := p.Amount(watched)
 	switch {
 	case a.Missing() && (ok || err != nil),
-		ok && change.Number(amount.String()).Text() != first.normal(),
+		ok && amount.String() != first.Written().Text(),
 		!ok && err == nil && !a.Missing(),
 		a.Kind() != change.KindNumber && ok:
 		t.Errorf("%q is %s, as an amount %s, %t, %v", p, written(a), amount, ok, err)
 	}
-}
-
-// normal returns a number's one text.
-func (v value) normal() string {
-	n, _ := v.decimal()
-	return n.String()
 }

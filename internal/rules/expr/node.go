@@ -1,21 +1,23 @@
 package expr
 
-// span is a place in the source, in bytes.
-type span struct{ start, end int }
+import (
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/operand"
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/scanner"
+)
 
 // base is what all nodes have: their place, and what is known of their type.
 type base struct {
-	span
+	scanner.Span
 	typ Type
 }
 
-func (b *base) place() span  { return b.span }
-func (b *base) static() Type { return b.typ }
+func (b *base) place() scanner.Span { return b.Span }
+func (b *base) static() Type        { return b.typ }
 
 // node is one operation of a parsed expression. Chains of one precedence are
 // one node with many operands, so that a long source is not a deep tree.
 type node interface {
-	place() span
+	place() scanner.Span
 	static() Type
 }
 
@@ -23,7 +25,7 @@ type (
 	// literal is a constant: a list of constants and null are ones, too.
 	literal struct {
 		base
-		value value
+		value operand.Value
 	}
 	// attribute reads one attribute of the item.
 	attribute struct {
@@ -46,7 +48,7 @@ type (
 	link struct {
 		op      *operator
 		operand node
-		upTo    span // the chain's place up to this operand
+		upTo    scanner.Span // the chain's place up to this operand
 	}
 	// relation compares two operands, or looks for the left one in the right one.
 	relation struct {

@@ -94,7 +94,7 @@ func (p *parser) result(op *operator, left, right node) Type {
 // position refuses a constant that is no position.
 func (p *parser) position(n node) {
 	if l, ok := n.(*literal); ok && l.typ == Number {
-		if _, ok := l.value.position(); !ok {
+		if _, ok := l.value.Position(); !ok {
 			p.mistype(n, "they are counted from 0", "positions are whole numbers from 0 up")
 		}
 	}

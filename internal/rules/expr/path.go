@@ -1,10 +1,12 @@
 package expr
 
+import "github.com/dynamill/dynamill/internal/rules/expr/internal/scanner"
+
 // path parses a primary and the steps behind it: .field, .method(x), [index],
 // [from:to]. Steps count as depth: a path is as deep a tree as it has steps,
 // and DynamoDB nests documents 32 deep at most.
 func (p *parser) path() node {
-	start := p.peek().start
+	start := p.peek().Start
 	n := p.primary()
 	for steps := 1; ; steps++ {
 		t, ok := p.take(".", "[")
@@ -12,8 +14,8 @@ func (p *parser) path() node {
 		case !ok:
 			return n
 		case steps > DepthMax:
-			return p.fail(t.span, CodeTooDeep, "", "a path has at most %d steps", DepthMax)
-		case t.kind == ".":
+			return p.fail(t.Span, CodeTooDeep, "", "a path has at most %d steps", DepthMax)
+		case t.Kind == ".":
 			n = p.dot(n, start)
 		default:
 			n = p.nested(t, func() node { return p.subscript(n, start, t) })
@@ -24,20 +26,20 @@ func (p *parser) path() node {
 // dot parses a field's name or a method call, from behind the dot. Words like
 // in and true are names here.
 func (p *parser) dot(of node, start int) node {
-	name, ok := p.take(nameToken, quotedToken, "in")
+	name, ok := p.take(scanner.Name, scanner.QuotedName, "in")
 	if !ok {
 		return p.unexpected("a field's name", "")
 	}
-	if name.kind == quotedToken {
-		return p.field(p.since(start), of, name.text)
+	if name.Kind == scanner.QuotedName {
+		return p.field(p.since(start), of, name.Text)
 	}
 	if open, ok := p.take("("); ok {
 		return p.nested(open, func() node { return p.call(name, open, of, start) })
 	}
-	return p.field(p.since(start), of, name.text)
+	return p.field(p.since(start), of, name.Text)
 }
 
-func (p *parser) field(at span, of node, name string) node {
+func (p *parser) field(at scanner.Span, of node, name string) node {
 	if got := of.static(); got != Any {
 		p.mistype(of, "", "only a map has fields, this is %s", got)
 	}
@@ -45,9 +47,9 @@ func (p *parser) field(at span, of node, name string) node {
 }
 
 // subscript parses an index, a field's name in quotes, or a slice, from behind the bracket.
-func (p *parser) subscript(of node, start int, open token) node {
+func (p *parser) subscript(of node, start int, open scanner.Token) node {
 	var from node
-	if p.peek().kind != ":" {
+	if p.peek().Kind != ":" {
 		from = p.or()
 	}
 	if _, sliced := p.take(":"); sliced {
@@ -61,7 +63,7 @@ func (p *parser) subscript(of node, start int, open token) node {
 	return p.index(place, of, from)
 }
 
-func (p *parser) index(at span, of, position node) node {
+func (p *parser) index(at scanner.Span, of, position node) node {
 	switch got := of.static(); got {
 	case Any:
 		p.want(position, "[ ]", "a position or a field's name", Number, String)
@@ -77,11 +79,11 @@ func (p *parser) index(at span, of, position node) node {
 }
 
 // slice parses the second bound, from behind the colon.
-func (p *parser) slice(of, from node, start int, open token) node {
+func (p *parser) slice(of, from node, start int, open scanner.Token) node {
 	p.want(of, "[ : ]", "a string or a list", String, List)
 	p.bound(from)
 	var to node
-	if p.peek().kind != "]" {
+	if p.peek().Kind != "]" {
 		to = p.or()
 	}
 	p.bound(to)

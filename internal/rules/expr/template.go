@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/operand"
+	"github.com/dynamill/dynamill/internal/rules/expr/internal/scanner"
 )
 
 // Template is a text from which a value is worked out: an expression behind a =, or
@@ -21,8 +23,8 @@ type Template struct {
 // templatePart is a piece of a template: a literal text, or an expression.
 type templatePart struct {
 	literal string
-	program *Program // nil for a literal
-	place   span     // of the program in the text
+	program *Program     // nil for a literal
+	place   scanner.Span // of the program in the text
 }
 
 // The marks of a template.
@@ -36,8 +38,8 @@ const (
 func CompileTemplate(src string) (*Template, error) {
 	t := &Template{source: src}
 	if len(src) > SourceBytesMax {
-		return nil, problem(span{SourceBytesMax, len(src)}, CodeTooLong, "", "the text has %d bytes; at most %d are allowed", len(src),
-			SourceBytesMax)
+		return nil, problem(scanner.Span{Start: SourceBytesMax, End: len(src)}, CodeTooLong, "",
+			"the text has %d bytes; at most %d are allowed", len(src), SourceBytesMax)
 	}
 	var err error
 	if start := len(src) - len(strings.TrimLeft(src, " ")); start < len(src) && src[start] == expressionMark {
@@ -77,10 +79,10 @@ func (t *Template) parse() error {
 		case strings.HasPrefix(t.source[at:], holeBegins):
 			flush()
 			begin := at + len(holeBegins)
-			end := holeEnd(t.source, begin)
+			end := scanner.ClosingBrace(t.source, begin)
 			if end < 0 {
-				return problem(span{at, len(t.source)}, CodeUnclosed, `write ${name}; a text that holds ${ has a backslash before it: \${`,
-					"the ${ that begins here has no closing }")
+				return problem(scanner.Span{Start: at, End: len(t.source)}, CodeUnclosed,
+					`write ${name}; a text that holds ${ has a backslash before it: \${`, "the ${ that begins here has no closing }")
 			}
 			if err := t.addExpression(begin, end); err != nil {
 				return err
@@ -92,7 +94,7 @@ func (t *Template) parse() error {
 	}
 	flush()
 	if len(t.parts) == 0 {
-		return problem(span{}, CodeEmpty, "drop the attribute, or write a text, as in \"POST#${status}\"",
+		return problem(scanner.Span{}, CodeEmpty, "drop the attribute, or write a text, as in \"POST#${status}\"",
 			"the text is empty, and an empty text is no value")
 	}
 	return nil
@@ -108,37 +110,19 @@ func (t *Template) isEscape(at int) bool {
 	return strings.IndexByte(templateEscaped, next) >= 0 || at == 0 && next == expressionMark
 }
 
-// holeEnd is the byte of the } that ends the expression which begins at a byte; -1 if there is none.
-// A } inside a string or a name in backquotes does not end it.
-func holeEnd(source string, begin int) int {
-	quote := byte(0)
-	for at := begin; at < len(source); at++ {
-		switch c := source[at]; {
-		case quote != 0 && quote != backquote && c == '\\':
-			at++
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\'' || c == backquote):
-			quote = c
-		case quote == 0 && c == '}':
-			return at
-		}
-	}
-	return -1
-}
-
 // addExpression compiles the part of the text between two bytes.
 func (t *Template) addExpression(begin, end int) error {
 	program, err := Compile(t.source[begin:end])
 	if bad := (*Error)(nil); errors.As(err, &bad) {
 		if strings.TrimSpace(t.source[begin:end]) == "" {
-			return problem(span{begin, begin}, CodeSyntax, "write the name of an attribute, as in ${status}", "there is no expression")
+			return problem(scanner.Span{Start: begin, End: begin}, CodeSyntax, "write the name of an attribute, as in ${status}",
+				"there is no expression")
 		}
 		moved := *bad
 		moved.Offset += begin
 		return &moved
 	}
-	t.parts = append(t.parts, templatePart{program: program, place: span{begin, end}})
+	t.parts = append(t.parts, templatePart{program: program, place: scanner.Span{Start: begin, End: end}})
 	return nil
 }
 
@@ -183,13 +167,13 @@ func (t *Template) Value(get Lookup) (change.Value, bool, error) {
 		if len(text) > StringBytesMax {
 			m.fail(CodeValueSize, tooLongFormat, StringBytesMax)
 		}
-		if m.err != nil || v.missing() || v.Kind() == change.KindString && v.Text() == "" {
+		if m.err != nil || v.Missing() || v.Kind() == change.KindString && v.Text() == "" {
 			return change.Value{}, false, m.err
 		}
 		if t.IsWhole() {
-			return v.written(), true, nil
+			return v.Written(), true, nil
 		}
-		switch v = wrap(v.written()); v.Kind() {
+		switch v = operand.Of(v.Written()); v.Kind() {
 		case change.KindString, change.KindNumber:
 			text = append(text, v.Text()...)
 		case change.KindBool:

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
 // fill works out a template over an item, and writes the result as run does.
@@ -91,7 +92,7 @@ func TestTemplates(t *testing.T) {
 		`${pad(7, 3)}/${upper(s)}/${1e3}`: `"007/ABC/1000"`,
 	} {
 		if got := fill(source, it); got != want {
-			t.Errorf("%s is %s, want %s", clip(source), got, want)
+			t.Errorf("%s is %s, want %s", printable.Shortened(source), got, want)
 		}
 	}
 }

@@ -1,4 +1,6 @@
-package expr
+// Package operand has the values that expressions compute with: their numbers, sizes, parts and equality. It knows
+// no syntax. It imports change, internal/decimal and internal/printable only.
+package operand
 
 import (
 	"fmt"
@@ -9,44 +11,46 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/decimal"
+	"github.com/dynamill/dynamill/internal/printable"
 )
 
-// value is a value while it is computed with: a change.Value, or a number that
+// Value is a value while it is computed with: a change.Value, or a number that
 // was computed and has no text yet.
-type value struct {
+type Value struct {
 	change.Value
 	number   decimal.Decimal
 	computed bool
 }
 
-func wrap(v change.Value) value { return value{Value: v} }
+// Of makes an operand of a value as items hold it.
+func Of(v change.Value) Value { return Value{Value: v} }
 
-func numberValue(n decimal.Decimal) value {
-	return value{Value: change.Number(""), number: n, computed: true}
+// Number makes an operand of a number.
+func Number(n decimal.Decimal) Value {
+	return Value{Value: change.Number(""), number: n, computed: true}
 }
 
-func truthValue(b bool) value { return wrap(change.Bool(b)) }
+// Bool makes an operand of what a condition gives.
+func Bool(b bool) Value { return Of(change.Bool(b)) }
 
-// plain returns the value as others see it.
-func (v value) plain() change.Value {
+// Plain returns the value as others see it.
+func (v Value) Plain() change.Value {
 	if v.computed {
 		return change.Number(v.number.String())
 	}
 	return v.Value
 }
 
-// written returns the value as an item is to hold it: a number in plain digits.
-func (v value) written() change.Value {
-	if n, ok := v.decimal(); ok {
+// Written returns the value as an item is to hold it: a number in plain digits.
+func (v Value) Written() change.Value {
+	if n, ok := v.Decimal(); ok {
 		return change.Number(n.String())
 	}
-	return v.plain()
+	return v.Plain()
 }
 
-func (v value) missing() bool { return v.Missing() }
-
-// decimal returns the number; false if the value is none.
-func (v value) decimal() (decimal.Decimal, bool) {
+// Decimal returns the number; false if the value is none.
+func (v Value) Decimal() (decimal.Decimal, bool) {
 	if v.computed {
 		return v.number, true
 	}
@@ -57,10 +61,10 @@ func (v value) decimal() (decimal.Decimal, bool) {
 	return n, err == nil
 }
 
-// position returns a number as a position in a string or list; false if it is none, is
+// Position returns a number as a position in a string or list; false if it is none, is
 // negative or has a fraction. A position beyond every list is math.MaxInt32.
-func (v value) position() (int, bool) {
-	n, ok := v.decimal()
+func (v Value) Position() (int, bool) {
+	n, ok := v.Decimal()
 	if !ok || !n.IsInteger() || n.Cmp(decimal.New(0)) < 0 {
 		return 0, false
 	}
@@ -71,13 +75,13 @@ func (v value) position() (int, bool) {
 	return int(i), true
 }
 
-// shown describes the value in a reason.
-func (v value) shown() string {
+// Shown describes the value in a reason.
+func (v Value) Shown() string {
 	switch v.Kind() {
 	case change.KindString:
-		return fmt.Sprintf("the string %q", clip(v.Text()))
+		return fmt.Sprintf("the string %q", printable.Shortened(v.Text()))
 	case change.KindNumber:
-		return "the number " + clip(v.plain().Text())
+		return "the number " + printable.Shortened(v.Plain().Text())
 	case change.KindBool:
 		return fmt.Sprint(v.Bool())
 	case change.KindBinary:
@@ -92,9 +96,9 @@ func (v value) shown() string {
 	return "missing"
 }
 
-// size is the number of code points of a string, of bytes of a binary value,
+// Size is the number of code points of a string, of bytes of a binary value,
 // of members of a list, map or set; false if the value has no size.
-func (v value) size() (int, bool) {
+func (v Value) Size() (int, bool) {
 	switch v.Kind() {
 	case change.KindString:
 		return utf8.RuneCountInString(v.Text()), true
@@ -108,21 +112,21 @@ func (v value) size() (int, bool) {
 	return 0, false
 }
 
-// equal compares two values that are not missing, or are inside a list or map, where two NULLs are equal: values of
+// Equal compares two values that are not missing, or are inside a list or map, where two NULLs are equal: values of
 // different types are unequal, numbers compare as numbers however they are written.
-func equal(v, w value) bool {
+func (v Value) Equal(w Value) bool {
 	if v.Kind() != w.Kind() {
 		return false
 	}
 	if v.Kind() == change.KindNumber {
-		a, okA := v.decimal()
-		b, okB := w.decimal()
+		a, okA := v.Decimal()
+		b, okB := w.Decimal()
 		if okA && okB {
 			return a.Cmp(b) == 0
 		}
-		return v.plain().Text() == w.plain().Text()
+		return v.Plain().Text() == w.Plain().Text()
 	}
-	inside := func(v, w change.Value) bool { return equal(wrap(v), wrap(w)) }
+	inside := func(v, w change.Value) bool { return Of(v).Equal(Of(w)) }
 	switch v.Kind() {
 	case change.KindList:
 		return slices.EqualFunc(v.List(), w.List(), inside)
@@ -139,7 +143,7 @@ func members(set change.Value) []string {
 	texts := make([]string, len(set.List()))
 	for i, member := range set.List() {
 		texts[i] = member.Text()
-		if n, ok := wrap(member).decimal(); ok {
+		if n, ok := Of(member).Decimal(); ok {
 			texts[i] = n.String()
 		}
 	}
@@ -147,42 +151,57 @@ func members(set change.Value) []string {
 	return texts
 }
 
-// within reports whether a list or set has the member, or a map the field;
+// In reports whether a list or set has the member, or a map the field;
 // the second result is false if the container is none of them.
-func within(member, container value) (found, ok bool) {
+func (v Value) In(container Value) (found, ok bool) {
 	switch container.Kind() {
 	case change.KindList, change.KindStringSet, change.KindNumberSet, change.KindBinarySet:
-		if n, ok := member.decimal(); ok {
-			member = numberValue(n) // read once, not once per member
+		if n, ok := v.Decimal(); ok {
+			v = Number(n) // read once, not once per member
 		}
 		return slices.ContainsFunc(container.List(), func(m change.Value) bool {
-			return m.Kind() == member.Kind() && equal(member, wrap(m))
+			return m.Kind() == v.Kind() && v.Equal(Of(m))
 		}), true
 	case change.KindMap:
-		if member.Kind() != change.KindString {
+		if v.Kind() != change.KindString {
 			return false, true
 		}
-		f, found := container.Map()[member.Text()]
+		f, found := container.Map()[v.Text()]
 		return found && !f.Missing(), true
 	}
 	return false, false
 }
 
-// cut returns the part of a string (by code point), or of a list, from one
+// Part returns a map's field or a list's element; false if there can be none.
+func (v Value) Part(at Value) (Value, bool) {
+	if v.Kind() == change.KindMap && at.Kind() == change.KindString {
+		return Of(v.Map()[at.Text()]), true
+	}
+	i, ok := at.Position()
+	if !ok || v.Kind() != change.KindList {
+		return Value{}, false
+	}
+	if i >= len(v.List()) {
+		return Value{}, true
+	}
+	return Of(v.List()[i]), true
+}
+
+// Cut returns the part of a string (by code point), or of a list, from one
 // position to before another, both held within its bounds; false if the value
 // is neither.
-func (v value) cut(from, to int) (value, bool) {
+func (v Value) Cut(from, to int) (Value, bool) {
 	switch v.Kind() {
 	case change.KindString:
 		text := v.Text()
 		start := byteOffset(text, from)
-		return wrap(change.String(text[start : start+byteOffset(text[start:], max(to-from, 0))])), true
+		return Of(change.String(text[start : start+byteOffset(text[start:], max(to-from, 0))])), true
 	case change.KindList:
 		to = min(to, len(v.List()))
 		from = min(from, to)
-		return wrap(change.List(v.List()[from:to])), true
+		return Of(change.List(v.List()[from:to])), true
 	}
-	return value{}, false
+	return Value{}, false
 }
 
 // byteOffset returns where the n-th code point of a text begins, or its end.
