@@ -222,7 +222,7 @@ var arrows = slices.Concat(levelled(commandLevels,
 	{
 		from: []string{"./internal/replay"},
 		to:   []string{"./internal/projections", "./internal/streamreader", "./internal/stream", "./internal/handlers", "./internal/infra"},
-		// verify reads the stream with the same calls as the reader, and holds no lease.
+		// verify/pending reads the stream with the same calls as the reader, and holds no lease.
 		allowed: []string{"./internal/stream/streamapi", "./internal/stream/shardlist", "./internal/stream/leases"},
 		why:     "a driver feeds the Processor that it declares; the package at the root wires an engine to it",
 	},

@@ -13,6 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections"
 	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify/pending"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -113,7 +114,7 @@ func (w *Worker) verifies(ctx context.Context, world World, v *verifying) (*veri
 		},
 	}
 	if world.StreamARN != "" {
-		cfg.Pending = &verify.Stream{
+		cfg.Pending = &pending.Stream{
 			Client: w.client, ARN: world.StreamARN, PartitionKey: set.Table.PartitionKey, SortKey: set.Table.SortKey,
 			Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) { return w.checkpoints(ctx, world) },
 		}

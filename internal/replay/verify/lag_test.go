@@ -20,6 +20,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/proof/population"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify/pending"
 	"github.com/dynamill/dynamill/internal/sim/worldsize"
 )
 
@@ -104,8 +105,8 @@ func (c *consumer) Unapplied(ctx context.Context, then verify.Applied, f func(*c
 }
 
 // stream reads all of the stream, every time.
-func (w *world) stream() *verify.Stream {
-	return &verify.Stream{
+func (w *world) stream() *pending.Stream {
+	return &pending.Stream{
 		Client: w.sim, ARN: w.arn, PartitionKey: w.p.Set.Table.PartitionKey, SortKey: w.p.Set.Table.SortKey, PollInterval: time.Nanosecond,
 		Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return nil, nil },
 	}

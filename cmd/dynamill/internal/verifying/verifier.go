@@ -19,6 +19,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/projections/inspect"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/replay/verify/pending"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/tablescan"
@@ -126,7 +127,7 @@ type mender struct {
 // unappliedStream is the table's stream with how far `run` has applied it; nil if the table has none. Where a function
 // follows, nothing of it is known to be applied. The watch is shown the leases at each reading.
 func unappliedStream(ctx context.Context, env *environment.Environment, keys rules.Table, lagMax time.Duration,
-	watch *followed.Watch) (*verify.Stream, error) {
+	watch *followed.Watch) (*pending.Stream, error) {
 	table, err := env.Describe(ctx)
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func unappliedStream(ctx context.Context, env *environment.Environment, keys rul
 	if err != nil {
 		return nil, err
 	}
-	return &verify.Stream{
+	return &pending.Stream{
 		Client: env.Streams, ARN: arn, PartitionKey: keys.PartitionKey, SortKey: keys.SortKey, LagMax: lagMax,
 		Checkpoints: func(ctx context.Context) (map[string]verify.Checkpoint, error) {
 			rows, exists, err := env.Leases().Read(ctx)

@@ -1,24 +1,23 @@
-package verify_test
+package pending
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-	"github.com/aws/smithy-go"
+	"go.uber.org/goleak"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/internal/tablescan"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shards is a stream of a few shards, each a list of sequence numbers; "" is an empty page.
 type shards struct {
@@ -120,7 +119,7 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 		"a shard that is gone, and a limit": {func() *shards { s := fake(); s.gone, s.throws = "a", 2; return s },
 			map[string]verify.Checkpoint{"b": {Done: true}}, 0, map[string]bool{"c5": true, "c6": true, "c7": true}},
 	} {
-		s := &verify.Stream{
+		s := &Stream{
 			Client: c.stream(), PartitionKey: "pk", SortKey: "n", LagMax: c.lagMax, PollInterval: time.Nanosecond,
 			Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return c.done, nil },
 		}
@@ -146,45 +145,8 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 		}
 	}
 	failed := errors.New("no leases")
-	s := &verify.Stream{Client: fake(), Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return nil, failed }}
+	s := &Stream{Client: fake(), Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return nil, failed }}
 	if _, err := s.Applied(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("checkpoints that cannot be read: %v", err)
-	}
-}
-
-// refused refuses a scan's first calls.
-type refused struct {
-	tablescan.Client
-	with  error
-	calls atomic.Int64
-}
-
-var errThrottled = &smithy.GenericAPIError{Code: "ThrottlingException", Message: "too fast"}
-
-func (c *refused) Scan(ctx context.Context, in *dynamodb.ScanInput, opts ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	if c.calls.Add(1) <= 3 {
-		return nil, c.with
-	}
-	return c.Client.Scan(ctx, in, opts...)
-}
-
-func TestAScanGivesEveryItemOnceAndIsTriedAgain(t *testing.T) {
-	w := newClub(t)
-	for i := range 50 {
-		w.put("app", texts("pk", fmt.Sprint("USER#x", i), "sk", "PROFILE"))
-	}
-	for _, segments := range []int{0, 1, 7} {
-		var n atomic.Int64
-		client := &refused{Client: w.sim, with: errThrottled}
-		s := &tablescan.Table{Client: client, TableName: "app", Segments: segments}
-		w.must(s.Each(t.Context(), func(change.Item) error { n.Add(1); return nil }))
-		if n.Load() != 57 || s.ReadUnits() == 0 {
-			t.Errorf("%d segments: %d items, %v read units", segments, n.Load(), s.ReadUnits())
-		}
-	}
-	denied := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not this table", Fault: smithy.FaultClient}
-	s := &tablescan.Table{Client: &refused{Client: w.sim, with: denied}, TableName: "app"}
-	if err := s.Each(t.Context(), func(change.Item) error { return nil }); !errors.Is(err, denied) {
-		t.Errorf("an error that does not pass: %v", err)
 	}
 }

@@ -1,4 +1,6 @@
-package verify
+// Package pending reads from a stream the records that are not applied yet: a difference that one of them explains may be
+// lag. It imports change, verify, and the calls to the stream (streamapi, shardlist). It holds no lease.
+package pending
 
 import (
 	"cmp"
@@ -13,22 +15,25 @@ import (
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/pace"
+	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
 
-// Stream finds the records that are not applied yet. A shard without a checkpoint counts as not applied at all.
+// Stream is a table's stream. A shard without a checkpoint counts as not applied at all.
 type Stream struct {
 	Client                streamapi.Streams
 	ARN                   string
 	PartitionKey, SortKey string // the table's key attributes
 	// Checkpoints are by shard; nil if no reader keeps any.
-	Checkpoints func(context.Context) (map[string]Checkpoint, error)
+	Checkpoints func(context.Context) (map[string]verify.Checkpoint, error)
 	// LagMax: older records count as applied, for deployments without checkpoints; 0: none does.
 	LagMax time.Duration
 
 	PollInterval time.Duration // between two polls at the end of a shard; default 250 ms
 }
+
+var _ verify.Pending = (*Stream)(nil)
 
 const (
 	emptyPollsMax   = 3
@@ -40,8 +45,8 @@ const (
 )
 
 // Applied reads the checkpoints.
-func (s *Stream) Applied(ctx context.Context) (Applied, error) {
-	now := Applied{At: time.Now()}
+func (s *Stream) Applied(ctx context.Context) (verify.Applied, error) {
+	now := verify.Applied{At: time.Now()}
 	var err error
 	if now.Shards, err = s.Checkpoints(ctx); err != nil {
 		return now, fmt.Errorf("reading how far the stream is applied: %w", err)
@@ -51,7 +56,7 @@ func (s *Stream) Applied(ctx context.Context) (Applied, error) {
 }
 
 // Unapplied reads every shard from its checkpoint of then to its end of now.
-func (s *Stream) Unapplied(ctx context.Context, then Applied, f func(*change.Record) error) error {
+func (s *Stream) Unapplied(ctx context.Context, then verify.Applied, f func(*change.Record) error) error {
 	lister := shardlist.Lister{
 		Streams: s.Client, Arn: s.ARN, Keys: streamapi.Decoder{PartitionKey: s.PartitionKey, SortKey: s.SortKey},
 	}
