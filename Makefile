@@ -61,7 +61,7 @@ help: ## list the targets
 # The race detector finds nothing where one goroutine works. These packages and their tests start none; some
 # take long with the detector: the oracle, the templates of infra, and the conformance of the simulator, one call after the other.
 one_goroutine := $(addprefix github.com/dynamill/dynamill/, change rules scripts scripts/lambdazip $(addprefix internal/, \
-  architecture attributes decimal dynamojson extsort following health infra lanes printable rules/expr rules/expr/internal/operand \
+  architecture attributes decimal dynamojson emf extsort following health infra lanes printable rules/expr rules/expr/internal/operand \
   rules/expr/internal/scanner rules/internal/templates rules/rulediff sighting tally \
   projections/internal/audit projections/internal/effects projections/internal/kinds/aggregates \
   projections/internal/kinds/copies projections/internal/kinds/hot projections/internal/kinds/mirrors projections/internal/leftovers \

@@ -2,7 +2,6 @@ package dynamill
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,15 +143,9 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if failed := current.noteMissing(ctx); failed != nil && ctx.Err() == nil { // for `status` alone
 		h.cfg.Logger.WarnContext(ctx, "recording the missing targets failed", "error", failed.Error())
 	}
-	failed := (err != nil || leavesOpen(answer)) && !handlers.IsReplay(payload) // a state machine reports its own failures
-	if err := current.meter.report(requestID, current.Stats(), failed, time.Since(started)); err != nil {
+	failed := (err != nil || handlers.LeavesOpen(answer)) && !handlers.IsReplay(payload) // a state machine reports its own failures
+	if err := current.meter.Report(requestID, current.Stats(), failed, time.Since(started)); err != nil {
 		h.cfg.Logger.ErrorContext(ctx, "writing the metrics failed", "error", err.Error())
 	}
 	return answer, err
-}
-
-// leavesOpen reports whether an answer names records that have to come again.
-func leavesOpen(answer []byte) bool {
-	var partial struct{ BatchItemFailures []json.RawMessage }
-	return json.Unmarshal(answer, &partial) != nil || len(partial.BatchItemFailures) > 0
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/emf"
 	"github.com/dynamill/dynamill/internal/following"
 	"github.com/dynamill/dynamill/internal/handlers"
 	"github.com/dynamill/dynamill/internal/object"
@@ -25,7 +26,7 @@ type instance struct {
 	set     *rules.Set
 	table   string
 	handler *handlers.Handler
-	meter   *meter
+	meter   *emf.Meter
 	stale   atomic.Bool // newer rules are registered: the engine does nothing any more
 	agreed  bool        // it was opened for a replay that is to begin, and has changed rules
 }
@@ -102,7 +103,7 @@ func (h *Handler) open(ctx context.Context, changeRules bool) (*instance, error)
 	if err != nil {
 		return nil, fmt.Errorf("starting on table %s: %w", table, inProgram(err))
 	}
-	i := &instance{Engine: engine, owner: h, set: set, table: table, meter: &meter{out: h.cfg.Metrics, table: table}}
+	i := &instance{Engine: engine, owner: h, set: set, table: table, meter: &emf.Meter{Out: h.cfg.Metrics, Table: table}}
 	i.openHandler()
 	if fresh := engine.Describe().NewRules; len(fresh) > 0 {
 		h.cfg.Logger.Warn("rules are not seeded yet: seed them by `dynamill replay`; until then they do not show all that they derive", "rules",

@@ -274,6 +274,10 @@ var arrows = slices.Concat(levelled(commandLevels,
 			"and slower",
 	},
 	{
+		from: []string{"./internal/emf"}, to: []string{"."}, allowed: []string{"./projections", "./change"},
+		why: "a line of metrics says what was counted, whatever counts it",
+	},
+	{
 		from: []string{"./internal/awserror"}, to: []string{"."},
 		why: "an error of AWS is explained by its type and code, whatever the command was doing",
 	},

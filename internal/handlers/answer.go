@@ -36,6 +36,12 @@ func (d *delivery) answer() ([]byte, error) {
 	return json.Marshal(r)
 }
 
+// LeavesOpen reports whether an answer names records that have to come again.
+func LeavesOpen(answer []byte) bool {
+	var r response
+	return json.Unmarshal(answer, &r) != nil || len(r.BatchItemFailures) > 0
+}
+
 // comesAgainWhole reports whether all records of a stream's batch come again: none is done before the first that is open.
 func (d *delivery) comesAgainWhole() bool {
 	names := d.openNames()

@@ -1,4 +1,6 @@
-package dynamill
+// Package emf writes what a Lambda function did in CloudWatch's embedded metric format (Amazon CloudWatch user guide,
+// "Specification: Embedded metric format"). It imports projections only.
+package emf
 
 import (
 	"encoding/json"
@@ -15,11 +17,11 @@ const (
 	dimension = "Table"
 )
 
-// meter writes what each invocation did as one line in CloudWatch's embedded metric format (Amazon CloudWatch user guide,
-// "Specification: Embedded metric format"). CloudWatch makes metrics of what definitions names; the rest stays in the log.
-type meter struct {
-	out   io.Writer
-	table string
+// Meter writes what each invocation did as one line. CloudWatch makes metrics of what definitions names; the rest stays in
+// the log. Several goroutines may use it.
+type Meter struct {
+	Out   io.Writer
+	Table string
 
 	mu   sync.Mutex
 	last projections.Stats // as of the line before
@@ -62,14 +64,14 @@ var definitions = []definition{
 	{"DurationMs", "Milliseconds"},
 }
 
-// report writes the line of an invocation: what was done since the last line, so that nothing is counted twice.
-func (m *meter) report(requestID string, now projections.Stats, failed bool, took time.Duration) error {
+// Report writes the line of an invocation: what was done since the last line, so that nothing is counted twice.
+func (m *Meter) Report(requestID string, now projections.Stats, failed bool, took time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.last
 	m.last = now
 	line := metricLine{
-		AWS: metadata{time.Now().UnixMilli(), []directive{{namespace, [][]string{{dimension}}, definitions}}}, Table: m.table,
+		AWS: metadata{time.Now().UnixMilli(), []directive{{namespace, [][]string{{dimension}}, definitions}}}, Table: m.Table,
 		RequestID: requestID,
 		Records:   now.Records - last.Records, Relevant: now.Relevant - last.Relevant, Unmatched: now.Unmatched - last.Unmatched,
 		Transactions: now.Transactions - last.Transactions, Writes: now.Writes - last.Writes, Rollups: now.Rollups - last.Rollups,
@@ -80,5 +82,5 @@ func (m *meter) report(requestID string, now projections.Stats, failed bool, too
 	if failed {
 		line.Failed = 1
 	}
-	return json.NewEncoder(m.out).Encode(line)
+	return json.NewEncoder(m.Out).Encode(line)
 }

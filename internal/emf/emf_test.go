@@ -1,4 +1,4 @@
-package dynamill
+package emf
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 	var out strings.Builder
-	m := &meter{out: &out, table: "app"}
+	m := &Meter{Out: &out, Table: "app"}
 	for _, c := range []struct {
 		stats  projections.Stats
 		failed bool
@@ -26,7 +26,7 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 		{projections.Stats{Records: 10, Relevant: 4, Writes: 3, Parked: 1}, false},
 		{projections.Stats{Records: 12, Relevant: 5, Writes: 3, Parked: 1, Heals: 2}, true},
 	} {
-		if err := m.report("r", c.stats, c.failed, 1500*time.Microsecond); err != nil {
+		if err := m.Report("r", c.stats, c.failed, 1500*time.Microsecond); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,14 @@ func TestEachLineSaysWhatWasDoneSinceTheLast(t *testing.T) {
 
 // What alarms and dashboard of a template look at, the function must write.
 func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
-	set, err := rules.Load("dynamill.yaml", []byte(groupRules), projections.Kinds)
+	set, err := rules.Load("dynamill.yaml", []byte(`version: 1
+table: { keys: [pk, sk] }
+entities:
+  Group:  { key: { pk: "GROUP#${groupId}", sk: "METADATA" } }
+  Member: { key: { pk: "GROUP#${groupId}", sk: "USER#${userId}" } }
+rules:
+  member-count: { count: Member, as: Group.memberCount }
+`), projections.Kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +91,8 @@ func TestTemplatesLookAtTheFunctionsMetrics(t *testing.T) {
 		t.Fatalf("%d alarms and %d rows of the dashboard are of the function's metrics", len(alarmed), len(shown))
 	}
 	var out bytes.Buffer
-	m := meter{out: &out, table: "app"}
-	if err := m.report("", projections.Stats{}, false, 0); err != nil {
+	m := Meter{Out: &out, Table: "app"}
+	if err := m.Report("", projections.Stats{}, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	var line struct {
