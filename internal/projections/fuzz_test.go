@@ -71,7 +71,7 @@ func judgeRow(a *audits.Audit, e *Engine, item change.Item) {
 	for _, sus := range suspectsOf(a, item) {
 		found := audited.NewEvidence()
 		found.Rows[table.KeyOf(r)] = r
-		found.Parkings(&drift.Reading{Suspect: sus, Findings: []drift.Finding{{}}})
+		found.Parkings(&drift.Reading{Suspect: sus}, drift.Finding{})
 		found.Judge(sus)
 	}
 }

@@ -235,3 +235,29 @@ func TestClearingSparesNewlyParkedEffects(t *testing.T) {
 		}))
 	}
 }
+
+// TestWhatIsParkedUnderOneRuleExcusesNothingUnderAnother has a post that is deleted unseen. No number holds what it would add to a
+// sum; another rule made an item of it.
+func TestWhatIsParkedUnderOneRuleExcusesNothingUnderAnother(t *testing.T) {
+	w := worldOf(t, "posts", `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  User:    { key: { pk: "USER#${userId}", sk: "PROFILE" } }
+  Post:    { key: { pk: "POST#${postId}", sk: "METADATA" } }
+  TagPost: { key: { pk: "TAG#${tag}", sk: "POST#${postId}" } }
+rules:
+  thirds:    { sum: size / 3, of: Post, as: User.thirds, by: userId }
+  tag-index: { mirror: Post, each: tags as tag, as: TagPost }
+`)
+	post := texts("pk", "POST#1", "sk", "METADATA", "userId", "1")
+	post["size"], post["tags"] = change.Number("2"), change.List([]change.Value{change.String("go")})
+	w.put(app, post)
+	w.follow()
+	w.item(state, "parked", oracle.RuleID("thirds")+"/POST#1/METADATA")
+	w.delete(app, post)
+	w.lose()
+	found, _ := w.verify(true)
+	w.expectMended(found)
+	w.expectRight("after the repair")
+}

@@ -44,8 +44,8 @@ type Procedure struct {
 	// More reads what keys alone do not lead to, after the rows and before the items; nil: nothing.
 	More  func(ctx context.Context, e *Evidence, sus drift.Suspect) error
 	Judge func(e *Evidence, sus drift.Suspect) drift.Reading // nil: nothing is wrong
-	// Rows that, if present, park what was found; nil: that of the rule and the item.
-	Parkings func(e *Evidence, r *drift.Reading) []table.Key
+	// Rows that, if present, park a finding of the reading; nil: that of the rule and the item.
+	Parkings func(e *Evidence, r *drift.Reading, f drift.Finding) []table.Key
 	Tasks    func(e *Evidence, r *drift.Reading) []table.Key // of fan-outs that have still to come to the item; nil: none
 
 	Stage drift.Stage // of a repair

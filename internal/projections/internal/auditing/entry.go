@@ -76,20 +76,18 @@ func (e *Evidence) entryUnits(id string) float64 {
 	return 2 * table.TransactionUnitsMin
 }
 
-// entryParkings are where effects that were found to differ are parked.
-func entryParkings(e *Evidence, r *drift.Reading) (keys []table.Key) {
-	for _, f := range r.Findings {
-		if strings.HasPrefix(f.Expected, "!") {
-			continue // that it is parked is what is expected
+// entryParkings are where an effect that was found to differ is parked.
+func entryParkings(e *Evidence, r *drift.Reading, f drift.Finding) (keys []table.Key) {
+	if strings.HasPrefix(f.Expected, "!") {
+		return nil // that it is parked is what is expected
+	}
+	for _, rule := range e.Set.Rules {
+		if rule.Name == f.Rule {
+			keys = append(keys, state.ParkedItemKey(e.Of(rule).ID, r.Suspect.Item))
 		}
-		for _, rule := range e.Set.Rules {
-			if rule.Name == f.Rule {
-				keys = append(keys, state.ParkedItemKey(e.Of(rule).ID, r.Suspect.Item))
-			}
-		}
-		if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
-			keys = append(keys, state.ParkedItemKey(effects.LocatorID(entity), r.Suspect.Item))
-		}
+	}
+	if entity, ok := strings.CutPrefix(f.Rule, "unique "); ok {
+		keys = append(keys, state.ParkedItemKey(effects.LocatorID(entity), r.Suspect.Item))
 	}
 	return keys
 }

@@ -175,8 +175,12 @@ func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
 	var keys []table.Key
 	wrong := false
 	for i := range readings {
-		if r := &readings[i]; len(r.Findings) > 0 {
-			wrong, keys = true, append(append(keys, e.Parkings(r)...), e.tasksOf(r)...)
+		r := &readings[i]
+		for _, f := range r.Findings {
+			keys = append(keys, e.Parkings(r, f)...)
+		}
+		if len(r.Findings) > 0 {
+			wrong, keys = true, append(keys, e.tasksOf(r)...)
 		}
 	}
 	if !wrong {
@@ -190,9 +194,15 @@ func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
 		if len(r.Findings) == 0 || r.Torn { // what is parked is so because of the torn row
 			continue
 		}
-		if slices.ContainsFunc(e.Parkings(r), func(k table.Key) bool { return audit.ParkingStays(table.TextOf(e.Rows[k]["code"])) }) {
+		left := slices.DeleteFunc(slices.Clone(r.Findings), func(f drift.Finding) bool {
+			return slices.ContainsFunc(e.Parkings(r, f), func(k table.Key) bool { return audit.ParkingStays(table.TextOf(e.Rows[k]["code"])) })
+		})
+		if len(left) == 0 {
 			r.Waiting, r.Final = "parked", true
-		} else if slices.ContainsFunc(e.tasksOf(r), func(k table.Key) bool {
+			continue
+		}
+		r.Findings = left // what is parked under one rule excuses nothing under another
+		if slices.ContainsFunc(e.tasksOf(r), func(k table.Key) bool {
 			return len(e.Rows[k]) > 0 && !audit.TornTask(e.Planner, attributes.ItemFromTable(e.Rows[k]))
 		}) {
 			r.Waiting = "a fan-out of its parent is not finished"
@@ -201,10 +211,10 @@ func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
 	return nil
 }
 
-// Parkings are where what would excuse a reading is parked.
-func (e *Evidence) Parkings(r *drift.Reading) []table.Key {
+// Parkings are where what would excuse a finding is parked.
+func (e *Evidence) Parkings(r *drift.Reading, f drift.Finding) []table.Key {
 	if parkings := e.procedure(r.Suspect).Parkings; parkings != nil {
-		return parkings(e, r)
+		return parkings(e, r, f)
 	}
 	return []table.Key{parkedKey(r.Suspect)}
 }

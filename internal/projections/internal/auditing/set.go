@@ -153,15 +153,12 @@ func (e *Evidence) setFinding(sus drift.Suspect, member string, belongs bool) dr
 	return f
 }
 
-// setParkings are where the members that were found to differ are parked.
-func setParkings(_ *Evidence, r *drift.Reading) (keys []table.Key) {
-	for _, f := range r.Findings {
-		if f.Kind == drift.Parked {
-			continue // the row of a contested target
-		}
-		keys = append(keys, state.ParkedItemKey(r.Suspect.Rule, change.ParseKey(f.Expected+f.Found)))
+// setParkings are where a member that was found to differ is parked.
+func setParkings(_ *Evidence, r *drift.Reading, f drift.Finding) []table.Key {
+	if f.Kind == drift.Parked {
+		return nil // the row of a contested target
 	}
-	return keys
+	return []table.Key{state.ParkedItemKey(r.Suspect.Rule, change.ParseKey(f.Expected+f.Found))}
 }
 
 // setChecksMax is how many members' entries a mending transaction checks: one

@@ -118,7 +118,7 @@ func expired(e *auditing.Evidence, b *plan.Binding, source change.Key, k effects
 }
 
 // parkings are where the item, or one of its sources, is parked.
-func parkings(e *auditing.Evidence, r *drift.Reading) (keys []table.Key) {
+func parkings(e *auditing.Evidence, r *drift.Reading, _ drift.Finding) (keys []table.Key) {
 	for _, b := range rulesOf(e, r.Suspect.Item) {
 		for _, item := range itemAndSources(e, r.Suspect) {
 			keys = append(keys, state.ParkedItemKey(b.ID, item))

@@ -258,7 +258,7 @@ func tasksOf(e *auditing.Evidence, r *drift.Reading) (keys []table.Key) {
 }
 
 // parkingsOf are where it is told that a suspect, or an item above it, cannot be written: what is below such an item keeps what it shows.
-func parkingsOf(e *auditing.Evidence, r *drift.Reading) (keys []table.Key) {
+func parkingsOf(e *auditing.Evidence, r *drift.Reading, _ drift.Finding) (keys []table.Key) {
 	for _, m := range wayOf(e, r.Suspect).items {
 		keys = append(keys, parkedKey(plan.ItemRule{Binding: e.ByID(r.Suspect.Rule), Key: m.key}))
 	}
