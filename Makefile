@@ -61,11 +61,13 @@ help: ## list the targets
 # The race detector finds nothing where one goroutine works. These packages and their tests start none; some
 # take long with the detector: the oracle, the templates of infra, and the conformance of the simulator, one call after the other.
 one_goroutine := $(addprefix github.com/dynamill/dynamill/, change rules scripts scripts/lambdazip $(addprefix internal/, \
-  architecture attributes decimal dynamojson emf extsort following health infra lanes printable rules/expr rules/expr/internal/operand \
-  rules/expr/internal/scanner rules/internal/templates rules/rulediff sighting tally \
+  architecture attributes awserror decimal dynamojson emf extsort following health infra lanes printable \
   projections/internal/audit projections/internal/effects projections/internal/kinds/aggregates \
-  projections/internal/kinds/copies projections/internal/kinds/hot projections/internal/kinds/mirrors projections/internal/leftovers \
-  projections/internal/pack projections/internal/plan projections/internal/seeding projections/internal/sightings projections/internal/stamp \
+  projections/internal/kinds/computed projections/internal/kinds/copies projections/internal/kinds/deletions \
+  projections/internal/kinds/hot projections/internal/kinds/mirrors projections/internal/kinds/ordered \
+  projections/internal/kinds/trees projections/internal/leftovers projections/internal/pack projections/internal/plan \
+  projections/internal/seeding projections/internal/sightings projections/internal/stamp projections/internal/state \
+  rules/expr rules/expr/internal/operand rules/expr/internal/scanner rules/internal/templates rules/rulediff sighting tally \
   proof/mutants proof/mutants/switches proof/oracle proof/population replay/internal/lines \
   sim/conformance sim/dynamosim/expression sim/dynamosim/values sim/pattern stream/shardlist stream/streamapi) \
   $(addprefix cmd/dynamill/internal/, commandline ending explain output parked preview report settings status verifying))
