@@ -55,7 +55,7 @@ func compile(filename string, from *check.File) *Set {
 	}
 	entities := map[*check.Entity]*Entity{}
 	for _, ce := range from.Entities {
-		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: &ce.Shape,
+		e := &Entity{Name: ce.Decl.Name.Text, Index: len(s.Entities), Unique: ce.Decl.Unique.Text, Equals: ce.Equals, shape: ce.Shape,
 			unique: ce.Unique, Table: s.Table, Derived: ce.Decl.Derived.Given(), Expire: ce.Expire,
 			ExpireAttribute: ce.Decl.ExpireAttribute.Text}
 		e.shape.Kinds = s.keyTypes

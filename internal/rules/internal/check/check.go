@@ -35,7 +35,7 @@ type Equals struct {
 // Entity is an entity with the shape of its keys.
 type Entity struct {
 	Decl   *declared.Entity
-	Shape  templates.Shape
+	Shape  *templates.Shape // allocated on its own: a compiled set keeps it
 	Equals []Equals
 	Unique joins.Ref
 	Expire time.Duration // how long an item of it lives after its last change; 0: for ever
@@ -80,8 +80,7 @@ func (r *Rule) Derives() bool {
 	return r.Traits.Displays != "" && r.Target != nil && r.Target.Decl.Derived.Given()
 }
 
-// checker finds the problems of a file. What it adds to findings names the
-// place; what it returns is of use only if there are none.
+// checker finds the problems of a file.
 type checker struct {
 	declared.Parser
 	file *declared.File
@@ -91,7 +90,8 @@ type checker struct {
 	unknown     map[string][]declared.Word // names of entities that there are not, where rules have them
 }
 
-// Check adds the problems of a file to those that the parser found. What it returns is of use only if there are no problems.
+// Check adds the problems that each entity and rule has by itself. Package conflicts reads the result even if there are problems;
+// compile reads it only if there are none.
 func Check(p declared.Parser, file *declared.File) *File {
 	c := &checker{Parser: p, file: file, out: File{Decl: file}, unknown: map[string][]declared.Word{}}
 	c.table()
@@ -150,11 +150,11 @@ func (c *checker) isKey(attribute string) bool {
 }
 
 func (c *checker) entity(decl *declared.Entity) *Entity {
-	e := &Entity{Decl: decl, Unique: joins.Nowhere, blamed: map[string]bool{}}
+	e := &Entity{Decl: decl, Shape: &templates.Shape{}, Unique: joins.Nowhere, blamed: map[string]bool{}}
 	c.templates(e)
 	c.equals(e)
 	if u := decl.Unique; u.Given() {
-		e.Unique = joins.Named(u.Text, &e.Shape)
+		e.Unique = joins.Named(u.Text, e.Shape)
 		c.topLevel(u)
 		if c.isKey(u.Text) {
 			c.Add(u.At, "entity.unique", "name a variable of the key, or another attribute", "%s is the table's key, not an id of %s", u.Text,

@@ -51,7 +51,7 @@ func (r *Rule) refOf(ours *Entity, name string) joins.Ref {
 	if r.Each.As.Given() && name == r.Each.As.Text {
 		return joins.Element(name)
 	}
-	return joins.Named(name, &ours.Shape)
+	return joins.Named(name, ours.Shape)
 }
 
 // eachMakesItems reports a rule that would make one item for all elements of a list.

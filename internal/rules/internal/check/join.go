@@ -17,7 +17,7 @@ import (
 func (c *checker) join(r *Rule) {
 	theirs, ours := r.sides()
 	variables := theirs.Shape.Variables
-	r.Join = joins.Join{Theirs: &theirs.Shape, Ours: &ours.Shape, Fill: make([]joins.Ref, len(variables)), Unique: joins.Nowhere}
+	r.Join = joins.Join{Theirs: theirs.Shape, Ours: ours.Shape, Fill: make([]joins.Ref, len(variables)), Unique: joins.Nowhere}
 	for slot, name := range variables {
 		if from := r.refOf(ours, name); !from.IsAttribute() {
 			r.Join.Fill[slot] = from

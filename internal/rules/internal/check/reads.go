@@ -49,7 +49,7 @@ func (c *checker) readsOf(r *Rule) (source, child []string) {
 func (r *Rule) joinReads() (names []string) {
 	theirs, ours := r.sides()
 	for i, from := range r.Join.Refs() {
-		names = append(names, ours.telling(from, r.joined(i).Case(&theirs.Shape))...)
+		names = append(names, ours.telling(from, r.joined(i).Case(theirs.Shape))...)
 	}
 	return names
 }
@@ -70,7 +70,7 @@ func (e *Entity) telling(from joins.Ref, in templates.Case) []string {
 		return from.Expression.Reads()
 	case from.IsAttribute():
 		return []string{from.Attribute}
-	case from.IsVariable() && from.Case(&e.Shape) != in: // the key does not tell the letters
+	case from.IsVariable() && from.Case(e.Shape) != in: // the key does not tell the letters
 		return []string{e.Shape.Variables[from.Slot]}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (c *checker) deletesInPlace(r *check.Rule) {
 	if r.Target == r.Source || r.Source.Broken || r.Target.Broken || r.Join.ByUnique || slices.ContainsFunc(r.Join.Fill, isNot) {
 		return
 	}
-	if _, overlap := templates.Overlapping(&r.Source.Shape, &r.Target.Shape, &budget); overlap {
+	if _, overlap := templates.Overlapping(r.Source.Shape, r.Target.Shape, &budget); overlap {
 		c.Add(r.Decl.Source.At, "rule.deletes_itself", "name another entity, or join by an attribute: `by: { ...: ... }`",
 			"a %s could have the same key as the %s that it belongs to: a table holds only one of them", r.Target.Decl.Name.Text,
 			r.Source.Decl.Name.Text)

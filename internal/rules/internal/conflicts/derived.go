@@ -86,7 +86,7 @@ func (c *checker) derivedPlace(e *check.Entity) {
 		if other == e || made || later || e.Broken || other.Broken {
 			continue
 		}
-		example, overlap := templates.Overlapping(&e.Shape, &other.Shape, &budget)
+		example, overlap := templates.Overlapping(e.Shape, other.Shape, &budget)
 		if budget <= 0 {
 			c.Add(e.Decl.Name.At, "entity.too_complex", "make the templates shorter",
 				"it takes too long to tell whether %s items have keys of their own", e.Decl.Name.Text)

@@ -17,7 +17,7 @@ func (c *checker) ambiguous() {
 			if a.Broken || b.Broken || contradict(a.Equals, b.Equals) {
 				continue
 			}
-			example, overlap := templates.Overlapping(&a.Shape, &b.Shape, &budget)
+			example, overlap := templates.Overlapping(a.Shape, b.Shape, &budget)
 			if budget <= 0 {
 				c.Add(b.Decl.Name.At, "entity.too_complex", "make the templates shorter",
 					"it takes too long to tell whether these entities can be told apart")
@@ -64,7 +64,7 @@ func (c *checker) places() {
 			if e == r.Target || e.Broken {
 				continue
 			}
-			example, overlap := templates.Overlapping(&r.Target.Shape, &e.Shape, &budget)
+			example, overlap := templates.Overlapping(r.Target.Shape, e.Shape, &budget)
 			if budget <= 0 {
 				c.Add(r.Decl.Target.At, "entity.too_complex", "make the templates shorter",
 					"it takes too long to tell whether %s items have keys of their own", r.Target.Decl.Name.Text)
