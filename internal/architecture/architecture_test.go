@@ -93,6 +93,10 @@ func TestBreachesAreFound(t *testing.T) {
 			graph: imports{"./internal/projections/internal/kinds/copies": {"./internal/projections/internal/kinds/mirrors"}},
 			want:  []string{"./internal/projections/internal/kinds/copies -> ./internal/projections/internal/kinds/mirrors"},
 		},
+		"a family compares rules": {
+			graph: imports{"./internal/projections/internal/kinds/copies": {"./internal/rules/rulediff"}},
+			want:  []string{"./internal/projections/internal/kinds/copies -> ./internal/rules/rulediff"},
+		},
 		"what all kinds share knows a family": {
 			graph: imports{"./internal/projections/internal/plan": {"./internal/projections/internal/kinds/aggregates"}},
 			want:  []string{"./internal/projections/internal/plan -> ./internal/projections/internal/kinds/aggregates"},

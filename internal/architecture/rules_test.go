@@ -92,6 +92,12 @@ var arrows = slices.Concat(levelled(commandLevels,
 		why:     "rules say what is derived; what derives it reads them, never the other way round",
 	},
 	{
+		from:   []string{rootPackage, "./internal", "./cmd/dynamill-lambda", "./cmd/dynamill/internal"},
+		except: []string{command + "preview", command + "replaying"}, // replaying shows what preview says of a plan
+		to:     []string{"./internal/rules/rulediff"},
+		why:    "a person reads in what rules differ before they change; a worker does not",
+	},
+	{
 		from: []string{"./internal/rules/expr/internal/scanner"}, to: []string{"."}, allowed: []string{"./internal/printable"},
 		why: "tokens are found in a text, whatever they mean",
 	},

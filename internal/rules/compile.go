@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/rules/internal/check"
 	"github.com/dynamill/dynamill/internal/rules/internal/conflicts"
 	"github.com/dynamill/dynamill/internal/rules/internal/declared"
@@ -199,4 +200,22 @@ func (e *Entity) describe(b *strings.Builder) {
 // Canonical writes a constant for a fingerprint.
 func Canonical(v change.Value) string {
 	return fmt.Sprintf("%s:%q:%t", v.Kind(), v.Text(), v.Bool())
+}
+
+// ConstantsText shows attributes with their constants as the rule file has them, but for those that are absent.
+func ConstantsText(constants map[string]change.Value) string {
+	var parts []string
+	for name, v := range constants {
+		switch text := templates.NameText(name) + ": "; v.Kind() {
+		case change.KindAbsent:
+		case change.KindString:
+			parts = append(parts, text+printable.Quoted(v.Text()))
+		case change.KindBool:
+			parts = append(parts, text+fmt.Sprint(v.Bool()))
+		default:
+			parts = append(parts, text+v.Text())
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }

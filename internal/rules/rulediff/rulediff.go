@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/printable"
 	"github.com/dynamill/dynamill/internal/rules"
 	"github.com/dynamill/dynamill/internal/rules/internal/templates"
 )
@@ -122,11 +121,11 @@ func derivedText(e *rules.Entity) string {
 }
 
 func equalsText(e *rules.Entity) string {
-	var parts []string
+	constants := map[string]change.Value{}
 	for _, eq := range e.Equals {
-		parts = append(parts, templates.NameText(eq.Attribute)+": "+plainText(eq.Value))
+		constants[eq.Attribute] = eq.Value
 	}
-	return sortedText(parts)
+	return rules.ConstantsText(constants)
 }
 
 // joinText is what fills the other side's key, as under `by`.
@@ -182,28 +181,5 @@ func constantsText(r *rules.Rule) string {
 			constants[a.As] = change.String(a.Template.String())
 		}
 	}
-	return ConstantsText(constants)
-}
-
-// ConstantsText shows attributes with their constants as the rule file has them,
-// but for those that are absent.
-func ConstantsText(constants map[string]change.Value) string {
-	var parts []string
-	for name, value := range constants {
-		if value.Kind() != change.KindAbsent {
-			parts = append(parts, templates.NameText(name)+": "+plainText(value))
-		}
-	}
-	return sortedText(parts)
-}
-
-// plainText shows a constant of the rule file.
-func plainText(v change.Value) string {
-	switch v.Kind() {
-	case change.KindString:
-		return printable.Quoted(v.Text())
-	case change.KindBool:
-		return fmt.Sprint(v.Bool())
-	}
-	return v.Text()
+	return rules.ConstantsText(constants)
 }

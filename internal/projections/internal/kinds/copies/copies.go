@@ -11,7 +11,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/childaudit"
 	"github.com/dynamill/dynamill/internal/projections/internal/children"
 	"github.com/dynamill/dynamill/internal/rules"
-	"github.com/dynamill/dynamill/internal/rules/rulediff"
 )
 
 // Copy is the kind.
@@ -108,7 +107,7 @@ func (f *Form) Meaning() []string {
 
 // Says returns the substitutes.
 func (f *Form) Says() []rules.Said {
-	return []rules.Said{{Key: "if_missing", Text: rulediff.ConstantsText(f.IfMissing)}}
+	return []rules.Said{{Key: "if_missing", Text: rules.ConstantsText(f.IfMissing)}}
 }
 
 // Cost implements rules.Form.
