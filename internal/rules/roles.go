@@ -144,18 +144,20 @@ func (r *Rule) Worked(a Attribute, m *Match, img change.Image) (change.Value, bo
 	return v, ok, itemError(r.Source, a.As, err)
 }
 
-// expression is what stands under one of the keys in Traits.Expressions.
+// expression is what stands under one of the keys in Traits.Expressions; nil if nothing does, or the kind has no such key.
 func (r *Rule) expression(key string) *expr.Program {
-	return r.expressions[slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })]
+	i := slices.IndexFunc(r.Kind.Traits().Expressions, func(e Expression) bool { return e.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return r.expressions[i]
 }
 
-// ExpressionText is the text of the rule's where, or of the expression under a key of its kind; "" of none.
-func (r *Rule) ExpressionText(key string) string {
-	if key == "where" {
-		return programText(r.where)
-	}
-	return programText(r.expression(key))
-}
+// WhereText is the text of the rule's where; "" if it has none.
+func (r *Rule) WhereText() string { return programText(r.where) }
+
+// ExpressionText is the text of the expression under a key of the rule's kind; "" if nothing stands there.
+func (r *Rule) ExpressionText(key string) string { return programText(r.expression(key)) }
 
 func programText(p *expr.Program) string {
 	if p == nil {

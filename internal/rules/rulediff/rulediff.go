@@ -53,7 +53,7 @@ func Compare(old, new *rules.Rule) []FieldChange {
 	add("by", joinText(old), joinText(new))
 	add("per", perText(old), perText(new))
 	add("order", templates.NameText(old.Order), templates.NameText(new.Order))
-	add("where", old.ExpressionText("where"), new.ExpressionText("where"))
+	add("where", old.WhereText(), new.WhereText())
 	if same {
 		for _, e := range traits.Expressions {
 			add(e.Key, old.ExpressionText(e.Key), new.ExpressionText(e.Key))
