@@ -157,7 +157,7 @@ type Rule struct {
 	Join       joins.Join // what By means for the keys of both sides
 	ByUnique   bool       // the target, or the parent, is known by its Unique value alone
 	Injective  bool       // of a rule that makes items: a target's key determines its source's key
-	Collection bool       // of a rule with a parent: the children live in a collection that the parent's key gives
+	Collection bool       // of a rule with a parent: the children live in a collection that the parent's key gives, as Join.CollectionOf says
 
 	byName      []int // indices of Writes in the order of their names; nil if they stand in that order
 	per         joins.Ref

@@ -92,8 +92,10 @@ func noteEdges(p *Population, it change.Item, had map[string]bool) {
 		}
 	}
 	for _, r := range m.Entity.Parents {
-		_, _, ok := r.Join.CollectionOf(key)
-		had["a prefix that is too long"] = had["a prefix that is too long"] || r.Collection && !ok && len(key.Sort) > keyBytesMax[1]-50
+		if r.Collection && len(key.Sort) > keyBytesMax[1]-50 {
+			_, _, ok := r.Join.CollectionOf(key)
+			had["a prefix that is too long"] = had["a prefix that is too long"] || !ok
+		}
 	}
 	for _, r := range m.Entity.Children {
 		_, _, err := r.JoinedKey(&m, it)

@@ -174,10 +174,10 @@ func (j *Join) Backwards(theirs, ours *[templates.VariablesMax]string) bool {
 }
 
 // CollectionOf says where all items are that name the item with this key: the partition, and the beginning of the sort
-// keys. ok is false if no item can name it, or if the join does not collect them.
+// keys. ok is false if no item can name it. The join must be one that Collects.
 func (j *Join) CollectionOf(theirs change.Key) (partition, sortPrefix string, ok bool) {
 	var vars, ours [templates.VariablesMax]string
-	if !j.Collects() || !j.Theirs.Match(theirs, &vars) || !j.Backwards(&vars, &ours) {
+	if !j.Theirs.Match(theirs, &vars) || !j.Backwards(&vars, &ours) {
 		return "", "", false
 	}
 	sh := j.Ours
