@@ -111,9 +111,7 @@ func (e *Engine) rederiveChunk(ctx context.Context, keys []change.Key, sc plan.S
 		}
 		img := table.Image(items[key])
 		mv := e.planner.Rederive(pl, key, ent, img, sc, late)
-		if img != nil && sc >= plan.Itself {
-			leftovers.PlanItem(e.planner, pl, key, img)
-		}
+		leftovers.PlanItem(e.planner, pl, key, img, sc)
 		if mv.Idle() && (again || len(late.Touched) > 0 || late.Unread) {
 			pl.AddRollups(mv, mv.First)
 		}

@@ -39,8 +39,11 @@ func PlanRecord(p *plan.Planner, pl *plan.Changes, s *plan.Sides) bool {
 	return ofRetired(p, pl, rec.Key, s.Index, rec.Old, rec.New, now) || found
 }
 
-// PlanItem asks for taking back what is left over on an item that is rederived.
-func PlanItem(p *plan.Planner, pl *plan.Changes, key change.Key, img change.Image) {
+// PlanItem asks for taking back what is left over on an item that is rederived. Seeding leaves that to the pass that cleans.
+func PlanItem(p *plan.Planner, pl *plan.Changes, key change.Key, img change.Image, sc plan.Scope) {
+	if img == nil || sc < plan.Itself {
+		return
+	}
 	now := p.MatchOf(key, img).Entity
 	ofOtherEntity(p, pl, key, 0, img, now)
 	ofRetired(p, pl, key, 0, nil, img, now)

@@ -80,10 +80,10 @@ func lookAt(t *testing.T, p *plan.Planner, key change.Key, old, new change.Image
 	for _, img := range []change.Image{old, new} {
 		work(p, p.Rederive(&plan.Changes{}, key, nil, img, plan.Everything, *late))
 		leftovers.On(p, key, img)
+		leftovers.PlanItem(p, &plan.Changes{}, key, img, plan.Everything)
 		if img == nil {
 			continue
 		}
-		leftovers.PlanItem(p, &plan.Changes{}, key, img)
 		for id, left := range leftovers.Found(pl).All() {
 			leftovers.Reassess(p, id, left, img)
 		}

@@ -17,7 +17,7 @@ const (
 	// Sources is what seeding needs: the item's effects, and what it takes from others.
 	Sources Scope = iota
 	// Itself also shows what is displayed on the item, heals it where rules made it,
-	// and takes off what retired rules left: for items that all come by.
+	// and looks at leftovers: for items that all come by.
 	Itself
 	// Everything also fills its children anew, and parks anew what cannot be read.
 	Everything
@@ -85,7 +85,7 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 	}
 }
 
-// Rederive plans what an item, as it is now, asks for.
+// Rederive plans what an item, as it is now, asks for. What rules left on the item is planned by package leftovers.
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.ReparkRefused = sc == Everything
