@@ -125,7 +125,7 @@ func (s *Sides) As(e *rules.Entity) (View, bool) {
 	return v, v.Old != nil || v.New != nil
 }
 
-// PartOf is what a family, or a Classifier, planned in pl of its own, by the type in which it keeps that; at first the zero value.
+// PartOf is what a family, or a RecordClassifier, planned in pl of its own, by the type in which it keeps that; at first the zero value.
 func PartOf[T any](pl *Changes) *T {
 	for _, part := range pl.parts {
 		if found, ok := part.(*T); ok {

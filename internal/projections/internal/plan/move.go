@@ -102,8 +102,9 @@ func (mv *Move) Expect(e *Entry, bs *Bindings) {
 	})
 }
 
-// Adapting is a family's own effect that depends on what a move knows.
-type Adapting interface {
+// Adapter is a family's own effect that depends on what a move knows. It is optional; a family that needs it asserts it
+// (`var _ plan.Adapter`).
+type Adapter interface {
 	// Adapt is the effect as a move that asks for it under k brings it into force, by all that the move knows.
 	Adapt(mv *Move, k effects.Key) effects.FamilyEffect
 }
@@ -111,8 +112,8 @@ type Adapting interface {
 // adapt has each family bring its own effects into force.
 func (mv *Move) adapt() {
 	for k, f := range mv.New {
-		if of, depends := f.FamilyEffect.(Adapting); depends {
-			f.FamilyEffect = of.Adapt(mv, k)
+		if adapter, ok := f.FamilyEffect.(Adapter); ok {
+			f.FamilyEffect = adapter.Adapt(mv, k)
 			mv.Ask(k, f)
 		}
 	}

@@ -21,24 +21,24 @@ type Planner struct {
 	OnlyFolding bool                  // this engine applies records to hot rules only; another program applies them to the others
 }
 
-// Classifier plans what a record asks for beside the ledger's moves and the families. It reports whether that is anything.
-type Classifier func(p *Planner, pl *Changes, s *Sides) bool
+// RecordClassifier plans what a record asks for beside the ledger's moves and the families. It reports whether that is anything.
+type RecordClassifier func(p *Planner, pl *Changes, s *Sides) bool
 
-// Plan works out what records ask for; beside may be nil.
-func (p *Planner) Plan(records []change.Record, beside Classifier) *Changes {
+// Plan works out what records ask for. classifyLeftovers is nil only where leftovers do not matter, as in `explain`.
+func (p *Planner) Plan(records []change.Record, classifyLeftovers RecordClassifier) *Changes {
 	pl := &Changes{}
 	for i := range records {
-		p.classify(pl, &records[i], i, beside)
+		p.classify(pl, &records[i], i, classifyLeftovers)
 	}
 	return pl
 }
 
 // classify adds to the plan what one record asks for.
-func (p *Planner) classify(pl *Changes, rec *change.Record, index int, beside Classifier) {
+func (p *Planner) classify(pl *Changes, rec *change.Record, index int, classifyLeftovers RecordClassifier) {
 	s, relevant := p.sidesOf(rec, index), false
 	p.see(&pl.Seen, rec.Key, rec.New, &s.new, &s.old)
 	if !p.OnlyFolding {
-		relevant = beside != nil && beside(p, pl, s)
+		relevant = classifyLeftovers != nil && classifyLeftovers(p, pl, s)
 		relevant = p.classifyLedger(pl, s) || relevant
 	}
 	for _, b := range p.InForce {

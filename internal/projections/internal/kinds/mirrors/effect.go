@@ -26,7 +26,7 @@ type mirrorItem struct {
 var (
 	_ plan.Owner           = kind{}
 	_ effects.FamilyEffect = mirrorItem{}
-	_ plan.Adapting        = mirrorItem{}
+	_ plan.Adapter         = mirrorItem{}
 )
 
 // The marks with which the text of an effect begins.
@@ -90,7 +90,7 @@ func (it mirrorItem) hasContent(digest string) bool {
 	return strings.HasPrefix(it.digest, digest) || strings.HasPrefix(digest, it.digest)
 }
 
-// Adapt implements plan.Adapting: an item that expired stays away as long as its source asks for
+// Adapt implements plan.Adapter: an item that expired stays away as long as its source asks for
 // the same, unless it is to be written again, or another program has put one there since.
 func (it mirrorItem) Adapt(mv *plan.Move, k effects.Key) effects.FamilyEffect {
 	held, _ := itemOf(mv.Old[k])
