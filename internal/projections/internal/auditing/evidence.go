@@ -137,9 +137,9 @@ func (e *Evidence) Finding(sus drift.Suspect, what drift.What) drift.Finding {
 // to seem to move because another attribute of its item, or of its parent, does.
 
 // EffectsValue is what effects are, for a State.
-func EffectsValue(effects effects.ByKey) change.Value {
+func EffectsValue(asked effects.ByKey) change.Value {
 	all := map[string]change.Value{}
-	for k, f := range effects {
+	for k, f := range asked {
 		all[k.String()] = change.String(f.String())
 	}
 	return change.Map(all)

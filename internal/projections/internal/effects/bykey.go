@@ -76,8 +76,8 @@ func (fs ByKey) ParkedUnder(id string) (first Effect) {
 	return first
 }
 
-// Equal reports whether others leave nothing to write.
-func (fs ByKey) Equal(gs ByKey) bool { return maps.EqualFunc(fs, gs, Effect.Same) }
+// Same reports whether others leave nothing to write.
+func (fs ByKey) Same(gs ByKey) bool { return maps.EqualFunc(fs, gs, Effect.Same) }
 
 // Without are the effects that the others do not have in the same way.
 func (fs ByKey) Without(gs ByKey) ByKey {

@@ -188,8 +188,7 @@ const (
 	CodeNumberOverflow = "number.overflow" // a sum fits into no DynamoDB number
 )
 
-// Overflow is the effect of a contribution that fits into no number.
-func Overflow(what string) Effect {
-	return Effect{Kind: Parked, Parked: &rules.ItemError{
-		Code: CodeNumberOverflow, Reason: what + " does not fit into a DynamoDB number (38 digits)"}}
+// Overflow says that a contribution or a sum fits into no number.
+func Overflow(what string) *rules.ItemError {
+	return &rules.ItemError{Code: CodeNumberOverflow, Reason: what + " does not fit into a DynamoDB number (38 digits)"}
 }

@@ -121,8 +121,8 @@ func ReadTexts(row change.Item) (map[Key]string, error) {
 	var err error
 	all := map[Key]string{}
 	for _, v := range row["e"].List() {
-		effects, ok := cutEffects(v.Text())
-		for k := range effects {
+		cut, ok := cutEffects(v.Text())
+		for k := range cut {
 			_, twice := all[k]
 			ok = ok && !twice
 		}
@@ -130,7 +130,7 @@ func ReadTexts(row change.Item) (map[Key]string, error) {
 			err = fmt.Errorf("the effect %q, which has no key of its own", v.Text())
 			continue
 		}
-		maps.Copy(all, effects)
+		maps.Copy(all, cut)
 	}
 	return all, err
 }

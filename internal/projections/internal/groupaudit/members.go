@@ -32,8 +32,8 @@ func memberRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {
 }
 
 // memberIn is the member among effects to which the row of a suspect belongs; nil if none has it.
-func memberIn(effects effects.ByKey, sus drift.Suspect) *effects.Member {
-	for k, f := range effects {
+func memberIn(fs effects.ByKey, sus drift.Suspect) *effects.Member {
+	for k, f := range fs {
 		if k.ID == sus.Rule && f.Member != nil && f.Group == sus.Group &&
 			state.MemberSort(f.Member.Order, sus.Item, k.For) == sus.Sort {
 			return f.Member

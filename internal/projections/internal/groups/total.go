@@ -64,9 +64,9 @@ func AddUp(g plan.GroupRef, rows map[table.Key]table.Row) Total {
 	t.Amount = tally.Sum(amounts...)
 	switch {
 	case t.Overflow && g.Rule.HasPer():
-		t.Err = effects.Overflow("the sum under one value").Parked
+		t.Err = effects.Overflow("the sum under one value")
 	case t.Overflow || torn:
-		t.Err = effects.Overflow("the sum").Parked
+		t.Err = effects.Overflow("the sum")
 	}
 	if !g.Rule.ByUnique {
 		t.Targets = []change.Key{change.ParseKey(g.Group)}

@@ -155,7 +155,7 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k effects.Key, reaso
 	if f, wanted := mv.New[k]; wanted && f.Kind != effects.Parked {
 		why := host.WriteRejected(reason)
 		if f.Kind == effects.Contribution && f.Member == nil && !table.IsAboutSize(reason) {
-			why = effects.Overflow("the sum with the contribution " + f.Amount.String()).Parked
+			why = effects.Overflow("the sum with the contribution " + f.Amount.String())
 		}
 		mv.Replace(k, effects.Effect{Kind: effects.Parked, Parked: why})
 		mv.Repark = mv.Repark || mv.ReparkRefused

@@ -171,7 +171,7 @@ func (mv *Move) Keys() []effects.Key {
 
 // Idle reports whether a rederived move would change nothing.
 func (mv *Move) Idle() bool {
-	return mv.Old.Equal(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
+	return mv.Old.Same(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0
 }
 
 // HoldsStaleEffects reports whether the entry holds effects that the item does not ask for any more, refused ones aside.

@@ -61,7 +61,7 @@ func (p *Planner) classifyLedger(pl *Changes, s *Sides) bool {
 		return false
 	}
 	old, new := p.EffectsOf(rec.Key, rec.Old), p.EffectsOf(rec.Key, rec.New)
-	if old.Equal(new) {
+	if old.Same(new) {
 		return false
 	}
 	mv := pl.Moves.Of(rec.Key)

@@ -42,7 +42,7 @@ func (f *Form) Read(ctx context.Context, rd *table.Reader, g plan.GroupRef, t *g
 	})
 	t.Amount = tally.Sum(amounts...)
 	if t.Overflow = t.Overflow || torn; t.Overflow {
-		t.Err = effects.Overflow("the sum").Parked
+		t.Err = effects.Overflow("the sum")
 		t.Err.Reason += ": once it does, run `dynamill replay --recount " + g.Rule.Name + "`"
 	}
 	t.Operations += generation << stamp.GenerationShift
