@@ -17,8 +17,9 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// removedAtOnce is how many children one transaction deletes. They share the check that their parent is gone.
-const removedAtOnce = 50
+// removedAtOnce is how many children one transaction deletes. They share the checks that their parent is gone, which take a few more
+// actions.
+const removedAtOnce = plan.TransactActionsMax / 2
 
 // readAtOnce is how many children are in memory as whole items, of up to 400 KB each: as many as one request reads (Amazon DynamoDB API
 // reference, "BatchGetItem").

@@ -40,8 +40,8 @@ const (
 	// cycleMax is how many items of one cycle are parked, and cycleBytesMax how long their keys may be together: each row lists all of
 	// them, and each item of the cycle walks all the way.
 	cycleMax, cycleBytesMax = 200, 64 << 10
-	// cycleShare is how many of them one transaction parks: of its 100 parts it takes two for each.
-	cycleShare = 49
+	// cycleShare is how many of them one transaction parks, by two actions for each. It leaves two actions free.
+	cycleShare = plan.TransactActionsMax/2 - 1
 	// shareBeside is the largest item that such a transaction checks beside its share: 400 KB (Amazon DynamoDB developer guide, "Quotas").
 	shareBeside = 400 << 10
 	// cycleNamed is how many of them a parked item's reason names.
