@@ -70,9 +70,9 @@ func (m *Member) mayElect() bool {
 	if time.Now().Before(m.stalls.mayListAt) || m.ListLease() != nil {
 		return false
 	}
-	own := m.Own()
-	silent := m.scans.ownAt.Sub(m.changed[m.cfg.StreamARN])
-	return own.Owner == "" || own.Owner == m.cfg.Worker.Name || silent >= m.input().TermOf(own)
+	own, in := m.Own(), m.input()
+	in.Now = m.scans.ownAt
+	return own.Owner == "" || own.Owner == m.cfg.Worker.Name || in.Expired(own)
 }
 
 // Over is the error of a worker that must end: another process of its name is at work.
