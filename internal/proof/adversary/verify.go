@@ -14,7 +14,6 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/audits"
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/replay/verify/pending"
-	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/streamreader"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
@@ -135,18 +134,7 @@ func (w *Worker) checkpoints(ctx context.Context, world World) (map[string]verif
 	if missing := new(ddb.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, nil
 	}
-	found := map[string]verify.Checkpoint{}
-	for _, l := range rows {
-		if !l.OfShard() || l.Stream != world.StreamARN {
-			continue
-		}
-		checkpoint := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
-		if l.Checkpoint == leases.TrimHorizon {
-			checkpoint.After = ""
-		}
-		found[l.Shard] = checkpoint
-	}
-	return found, err
+	return pending.CheckpointsOf(rows, world.StreamARN), err
 }
 
 // mender mends with an engine what rederiving can mend, and with the audit the rest.

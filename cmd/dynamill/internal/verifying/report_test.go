@@ -12,19 +12,7 @@ import (
 	"github.com/dynamill/dynamill/cmd/dynamill/internal/session"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/replay/verify"
-	"github.com/dynamill/dynamill/internal/stream/leases"
 )
-
-func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
-	got := checkpointsOf([]leases.Lease{
-		{Shard: "arn", Stream: "arn", Checkpoint: leases.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
-		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"},
-		{Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
-	}, "arn")
-	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
-		t.Errorf("%+v", got)
-	}
-}
 
 func TestWhatWasFoundIsShownAlsoWhereVerifyingFails(t *testing.T) {
 	var stdout strings.Builder

@@ -21,7 +21,6 @@ import (
 	"github.com/dynamill/dynamill/internal/replay/verify"
 	"github.com/dynamill/dynamill/internal/replay/verify/pending"
 	"github.com/dynamill/dynamill/internal/rules"
-	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/tablescan"
 )
 
@@ -151,22 +150,7 @@ func unappliedStream(ctx context.Context, env *environment.Environment, keys rul
 			if traces.BesideFunction { // what the function has applied is known to Lambda alone
 				return nil, nil
 			}
-			return checkpointsOf(rows, arn), nil
+			return pending.CheckpointsOf(rows, arn), nil
 		},
 	}, nil
-}
-
-func checkpointsOf(rows []leases.Lease, stream string) map[string]verify.Checkpoint {
-	found := map[string]verify.Checkpoint{}
-	for _, l := range rows {
-		if !l.OfShard() || l.Stream != stream {
-			continue
-		}
-		c := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
-		if l.Checkpoint == leases.TrimHorizon {
-			c.After = ""
-		}
-		found[l.Shard] = c
-	}
-	return found
 }

@@ -1,5 +1,5 @@
 // Package pending reads from a stream the records that are not applied yet: a difference that one of them explains may be
-// lag. It imports change, verify, and the calls to the stream (streamapi, shardlist). It holds no lease.
+// lag. It imports change, verify, awscall, pace, the calls to the stream (streamapi, shardlist), and the rows of leases. It holds no lease.
 package pending
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/awscall"
 	"github.com/dynamill/dynamill/internal/pace"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 	"github.com/dynamill/dynamill/internal/stream/shardlist"
 	"github.com/dynamill/dynamill/internal/stream/streamapi"
 )
@@ -43,6 +44,22 @@ const (
 	pollDefault     = 250 * time.Millisecond // at most four polls a second, as in backlog.pollSpacing
 	streamRetryTime = time.Minute
 )
+
+// CheckpointsOf are the checkpoints of a stream's shards, as the rows of a lease table tell.
+func CheckpointsOf(rows []leases.Lease, streamARN string) map[string]verify.Checkpoint {
+	found := map[string]verify.Checkpoint{}
+	for _, l := range rows {
+		if !l.OfShard() || l.Stream != streamARN {
+			continue
+		}
+		c := verify.Checkpoint{After: l.Checkpoint, Done: l.Finished()}
+		if l.Checkpoint == leases.TrimHorizon {
+			c.After = ""
+		}
+		found[l.Shard] = c
+	}
+	return found
+}
 
 // Applied reads the checkpoints.
 func (s *Stream) Applied(ctx context.Context) (verify.Applied, error) {

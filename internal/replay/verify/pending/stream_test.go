@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/replay/verify"
+	"github.com/dynamill/dynamill/internal/stream/leases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,5 +149,16 @@ func TestUnappliedRecordsAreThoseBehindTheCheckpoints(t *testing.T) {
 	s := &Stream{Client: fake(), Checkpoints: func(context.Context) (map[string]verify.Checkpoint, error) { return nil, failed }}
 	if _, err := s.Applied(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("checkpoints that cannot be read: %v", err)
+	}
+}
+
+func TestCheckpointsAreThoseOfTheStream(t *testing.T) {
+	got := CheckpointsOf([]leases.Lease{
+		{Shard: "arn", Stream: "arn", Checkpoint: leases.Latest}, {Shard: "other", Stream: "old", Checkpoint: "5"},
+		{Shard: "a", Stream: "arn", Checkpoint: leases.TrimHorizon}, {Shard: "b", Stream: "arn", Checkpoint: "7"},
+		{Shard: "c", Stream: "arn", Checkpoint: leases.ShardEnd},
+	}, "arn")
+	if len(got) != 3 || got["a"].After != "" || got["b"].After != "7" || got["b"].Done || !got["c"].Done {
+		t.Errorf("%+v", got)
 	}
 }
