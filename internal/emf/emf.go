@@ -1,5 +1,6 @@
 // Package emf writes what a Lambda function did in CloudWatch's embedded metric format (Amazon CloudWatch user guide,
-// "Specification: Embedded metric format"). It imports projections only.
+// "Specification: Embedded metric format"). It imports the public package projections
+// only.
 package emf
 
 import (

@@ -1,8 +1,8 @@
 // Package projections is the engine: it brings what the rules derive in step
 // with what records say.
 //
-// Its pure half is package plan, in internal/plan: records in, intended
-// changes out. This package is the writing half, which applies them in their order.
+// Its pure half is packages plan, effects, leftovers and pack, in internal: records
+// in, intended changes out. This package is the writing half, which applies them in their order.
 // Package ledger moves the ledger entries. Each kind of rule applies its own part
 // (internal/kinds): a copy rule writes on children, a mirror rule heals its items,
 // and a rule that adds up shows its totals when process.go says so. Process is for

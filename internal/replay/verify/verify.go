@@ -3,8 +3,8 @@
 // scan is no snapshot, so its differences are only suspect. A suspect counts as drift if two fresh readings show the same,
 // and no record that could be the cause is still to be applied (promise 1 holds once the stream is drained).
 //
-// It imports change, internal/drift, the sorter, and of the calls to the stream which errors end them; the rules and the state
-// table are known to the Auditor, and the stream to what is Pending.
+// It imports change, internal/drift, the sorter, pace, and streamapi, which says which errors of the stream end a verification.
+// The Auditor knows the rules and the state table; the Pending knows the stream.
 package verify
 
 import (

@@ -1,6 +1,6 @@
 // Package childaudit is the audit of children: what items and reference rows say of a parent and its children, where these differ, and how
-// that is mended. It knows no kind; what a parent gives, and what a child holds of that, is for the Family of the rule to say. It keeps
-// promise 1 in sight.
+// that is mended. It knows no kind; what a parent gives, and what a child holds of that, is for the Family of the rule to say. It finds
+// breaches of promise 1.
 package childaudit
 
 import (

@@ -1,5 +1,6 @@
 // Package effects holds what an item can cause under rules and locators: effects, the keys under which an item has them, and the texts by
-// which its ledger entry remembers them. Package plan works out which ones an item has. It does no I/O.
+// which its ledger entry remembers them. It does no I/O, and imports stamp, rules, change and decimal. Package plan works out which
+// effects an item has.
 package effects
 
 import (

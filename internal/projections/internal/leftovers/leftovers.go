@@ -1,5 +1,5 @@
 // Package leftovers finds what rules wrote on items on which they write no more: an item is of another entity now, or a rule is not in
-// force any more. Stamps tell of it. It works out what is to be taken off, and does no I/O (promise 8).
+// force any more. The stamps on the item show it. The package plans what the engine takes off, and does no I/O (promise 8).
 package leftovers
 
 import (
