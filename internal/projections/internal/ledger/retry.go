@@ -96,6 +96,7 @@ func (l *Ledger) reread(ctx context.Context, mv *plan.Move, ent *plan.Entry) (id
 	}
 	fresh.First, fresh.Position = mv.First, mv.Position
 	fresh.Repark, fresh.ReparkRefused, fresh.Seen, fresh.Alone, fresh.StepMax = mv.Repark, mv.ReparkRefused, mv.Seen, mv.Alone, mv.StepMax
+	fresh.Repark = fresh.Repark || fresh.ReparkRefused && fresh.AsksForParking() // the item may have turned bad meanwhile
 	for k, item := range mv.Restore {
 		fresh.RestoreAt(k, item)
 	}

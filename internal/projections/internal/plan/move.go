@@ -169,6 +169,11 @@ func (mv *Move) Keys() []effects.Key {
 	return slices.Compact(keys)
 }
 
+// AsksForParking reports whether the item asks for an effect that is parked.
+func (mv *Move) AsksForParking() bool {
+	return slices.ContainsFunc(mv.New.Keys(), func(k effects.Key) bool { return mv.New[k].Kind == effects.Parked })
+}
+
 // Idle reports whether a rederived move would change nothing.
 func (mv *Move) Idle() bool {
 	return mv.Old.Same(mv.New) && len(mv.Restore) == 0 && !mv.Repark && !mv.Raised && len(mv.Due) == 0

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dynamill/dynamill/change"
-	"github.com/dynamill/dynamill/internal/projections/internal/effects"
 	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/rules"
 )
@@ -89,7 +88,7 @@ func (p *Planner) tell(late *Late, key change.Key, img change.Image) {
 func (p *Planner) Rederive(pl *Changes, key change.Key, ent *Entry, img change.Image, sc Scope, late Late) *Move {
 	mv := p.MoveFrom(key, ent, img, sc, late)
 	mv.ReparkRefused = sc == Everything
-	mv.Repark = mv.ReparkRefused && slices.ContainsFunc(mv.New.Keys(), func(k effects.Key) bool { return mv.New[k].Kind == effects.Parked })
+	mv.Repark = mv.ReparkRefused && mv.AsksForParking()
 	it := &Item{Key: key, Image: img, Match: p.MatchOf(key, img), Scope: sc, Late: late}
 	for _, b := range p.InForce {
 		b.Family.Rederive(p, pl, b, it)
