@@ -40,6 +40,7 @@ func judgeListing(e *auditing.Evidence, reading *drift.Reading, b *plan.Binding,
 		f.What, f.Expected, f.Found = drift.Surplus, "", audit.PerTooMany
 	}
 	reading.Findings, reading.Fix.Way = []drift.Finding{f}, drift.MendFirst
+	reading.Lags = true // the roll-up lists it, after the transaction that the sums come from
 }
 
 // mendParts is mendTotal for an aggregate of many values. It takes the aggregate off the list of those with too many values: the roll-up
