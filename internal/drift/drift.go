@@ -81,6 +81,7 @@ type Reading struct {
 	Findings []Finding // none: nothing is wrong
 	State    string    // digests all that was read: equal only if nothing has moved
 	Waiting  string    // why it is not to be judged now; "" if it is
+	Excused  bool      // other findings are left out: they are parked
 	Final    bool      // waiting is useless: it is parked, or its rule is not in force
 	Concerns []string  // tokens; a record that has one of them and is not applied may be the cause
 	Lags     bool      // sum: a record may be the cause; without it, none can be

@@ -212,3 +212,30 @@ func TestRefusedSetIsParked(t *testing.T) {
 	}
 	w.expectNoDrift()
 }
+
+// TestAValueThatNoNumberHeldIsParkedOnlySoLong has a share that no number holds exactly, and then one that a number does.
+func TestAValueThatNoNumberHeldIsParkedOnlySoLong(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: METADATA } }
+rules:
+  share: { set: { share: = likes / views }, of: Post }
+`)
+	w.put(page(change.Item{"likes": change.Number("1"), "views": change.Number("3")}))
+	e := w.seeded()
+	n := w.drain(e, 0)
+	if got := w.parkedWith(e, "number.overflow"); len(got) != 1 {
+		t.Fatalf("parked: %q, want the post", got)
+	}
+	w.update(post1, change.Item{"views": change.Number("4")})
+	w.drain(e, n)
+	if got := w.parkedWith(e, "number.overflow"); len(got) != 0 {
+		t.Errorf("parked: %q, want nothing", got)
+	}
+	if got := w.get(post1)["share"]; !got.Equal(change.Number("0.25")) {
+		t.Errorf("share is %v, want 0.25", got)
+	}
+	w.expectNoDrift()
+}

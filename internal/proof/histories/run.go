@@ -351,7 +351,7 @@ func (l *life) retryParked() error {
 		all, err := e.Parked(ctx)
 		for _, p := range all {
 			l.judgeParking(p)
-			if (!l.gap || l.Verifies) && p.Code != "heal.contested" && p.Code != "write.rejected" && p.Code != "number.overflow" {
+			if (!l.gap || l.Verifies) && p.Code != "heal.contested" && p.Code != "write.rejected" && !l.isSumTooLarge(p) {
 				continue
 			}
 			again = true
@@ -366,6 +366,13 @@ func (l *life) retryParked() error {
 		err = l.drain()
 	}
 	return err
+}
+
+// isSumTooLarge reports whether a display may be what is parked because no number holds it. An expression's result is its item's affair.
+func (l *life) isSumTooLarge(p inspect.Parked) bool {
+	return p.Code == "number.overflow" && !slices.ContainsFunc(l.Population.Set.Rules, func(r *rules.Rule) bool {
+		return r.Name == p.Rule && !r.Displays()
+	})
 }
 
 // recountRefused has rules counted anew that count by stream position, and of which DynamoDB refused to add to a sum.

@@ -234,7 +234,7 @@ func (f *repair) finish(ctx context.Context) error {
 		wrong = nil
 		for _, r := range readings {
 			after[r.Suspect.ID()] = r
-			if len(r.Findings) > 0 {
+			if len(r.Findings) > 0 && !r.Final {
 				wrong = append(wrong, r)
 			}
 		}
@@ -246,8 +246,7 @@ func (f *repair) finish(ctx context.Context) error {
 		}
 	}
 	for _, r := range f.mended {
-		status, why := outcome(after[r.Suspect.ID()], f.failed[r.Suspect.ID()])
-		if err := f.report(status, why, r); err != nil {
+		if err := f.reportMended(r, after[r.Suspect.ID()]); err != nil {
 			return err
 		}
 	}
@@ -265,10 +264,29 @@ func (f *repair) readAgain(ctx context.Context, suspects []drift.Suspect) ([]dri
 	return append(readings, more...), err
 }
 
-// outcome is what a reading after the repair says.
-func outcome(after drift.Reading, failed string) (Status, string) {
+// reportMended reports what a reading after the repair says of the findings. If only what is parked is left, the others are repaired.
+func (f *repair) reportMended(r, after drift.Reading) error {
 	if len(after.Findings) == 0 {
-		return Repaired, ""
+		return f.report(Repaired, "", r)
 	}
-	return Unrepaired, cmp.Or(failed, after.Waiting, whyContested)
+	if after.Final || after.Excused {
+		f.run.summary.Parked++
+	}
+	left := r
+	if after.Final {
+		mended := r
+		mended.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(found drift.Finding) bool { return hasSame(after.Findings, found) })
+		left.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(found drift.Finding) bool { return !hasSame(after.Findings, found) })
+		if err := f.report(Repaired, "", mended); err != nil {
+			return err
+		}
+	}
+	return f.report(Unrepaired, cmp.Or(f.failed[r.Suspect.ID()], after.Waiting, whyContested), left)
+}
+
+// hasSame reports whether findings have one about the same part.
+func hasSame(findings []drift.Finding, f drift.Finding) bool {
+	return slices.ContainsFunc(findings, func(g drift.Finding) bool {
+		return g.Rule == f.Rule && g.Kind == f.Kind && g.Item == f.Item && g.Group == f.Group && g.Attribute == f.Attribute
+	})
 }

@@ -308,6 +308,9 @@ func (v *run) foresee(ctx context.Context, single, sums []drift.Suspect) error {
 // report reports what was found.
 func (v *run) report(status Status, why string, readings ...drift.Reading) error {
 	for _, r := range readings {
+		if status == Drifted && r.Excused {
+			v.summary.Parked++
+		}
 		for _, f := range r.Findings {
 			v.summary.Found[f.Kind]++
 			v.summary.All++

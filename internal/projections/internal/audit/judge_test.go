@@ -259,10 +259,14 @@ func TestWhatIsSuspectInFacts(t *testing.T) {
 			w.rows = append(w.rows, row)
 		}, []string{"parked record authorC#2/COMMENT"}},
 		"parked records that wait for a retry or a discard": {func(w *world) {
-			for _, code := range []string{"write.rejected", "heal.contested", "number.overflow", "record.json"} {
+			for _, code := range []string{"write.rejected", "heal.contested", "record.json"} {
 				w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", code))
 			}
+			w.rows = append(w.rows, parkedRow("comments", "C#2/COMMENT", "number.overflow"))
 		}, nil},
+		"an expression that once had too large a result": {func(w *world) {
+			w.rows = append(w.rows, parkedRow("author", "C#2/COMMENT", "number.overflow"))
+		}, []string{"parked record authorC#2/COMMENT"}},
 		"a contested value that is not listed": {func(w *world) { w.rows = w.rows[:8] }, []string{"locator @Post p"}},
 		"a listed value of one item": {func(w *world) {
 			w.items[2] = item("BLOG#b/POST#2")

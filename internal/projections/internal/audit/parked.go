@@ -1,23 +1,32 @@
 package audit
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/drift"
 	"github.com/dynamill/dynamill/internal/projections/internal/effects"
+	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// ParkingStays reports whether a code stays parked until an operator retries
-// or discards it: the engine met it while it wrote, and the items do not show it.
-func ParkingStays(code string) bool {
-	return slices.Contains([]string{effects.CodeWriteRejected, effects.CodeHealContested, effects.CodeNumberOverflow}, code)
+// ParkingStays reports whether what is parked of an (item, rule) stays so until an operator retries or discards it: the engine met it
+// while it wrote, and the items do not show it. An expression with a result that no number holds is shown by its item; a sum is not.
+// Without a binding it is what a rule no longer in force, or a locator, has parked.
+func ParkingStays(b *plan.Binding, item change.Key, code string) bool {
+	if code == effects.CodeNumberOverflow {
+		return b == nil || b.Rule.Displays() && (!b.Rule.Folds() || b.Rule.Target.HasKey(item))
+	}
+	return code == effects.CodeWriteRejected || code == effects.CodeHealContested
 }
 
-// parkingJudged reports whether the items alone decide what is parked under a code.
-func parkingJudged(code string) bool {
-	return !ParkingStays(code) && !strings.HasPrefix(code, "record.")
+// parkingJudged reports whether the items alone decide what is parked under a row's code.
+func (a *Auditor) parkingJudged(p ParkedRow) bool {
+	return !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
+}
+
+// ParkingStays is the function of this name for a row.
+func (a *Auditor) ParkingStays(p ParkedRow) bool {
+	return ParkingStays(a.ByID(p.ID), change.ParseKey(p.Item), p.Code)
 }
 
 // ParkedRow is one row of the state table that sets an (item, rule) aside.
@@ -61,7 +70,7 @@ func (a *Auditor) factOfParked(row change.Item, emit func(drift.Fact)) {
 		a.factOfContested(t, row["code"].Text(), emit)
 		return
 	}
-	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && parkingJudged(p.Code) {
+	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && a.parkingJudged(p) {
 		emit(drift.Fact{About: About(AboutParked, p.ID, p.Item), Tag: TagHave, Data: p.Code})
 	}
 }
@@ -73,10 +82,10 @@ func MustBeParked(id string, key change.Key, code string, emit func(drift.Fact))
 
 // CompareParked says how a row differs from the code that an item asks for; ""
 // asks for none. row is nil if nothing is parked.
-func CompareParked(f drift.Finding, want string, row change.Item) []drift.Finding {
+func (a *Auditor) CompareParked(f drift.Finding, want string, row change.Item) []drift.Finding {
 	p, _ := ReadParked(row)
 	torn := row != nil && p.Code == ""
-	if _, raw := row["raw"]; raw || p.Code == want && !torn || !parkingJudged(p.Code) {
+	if _, raw := row["raw"]; raw || p.Code == want && !torn || !a.parkingJudged(p) {
 		return nil
 	}
 	return compareCode(f, want, row)

@@ -195,13 +195,16 @@ func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
 			continue
 		}
 		left := slices.DeleteFunc(slices.Clone(r.Findings), func(f drift.Finding) bool {
-			return slices.ContainsFunc(e.Parkings(r, f), func(k table.Key) bool { return audit.ParkingStays(table.TextOf(e.Rows[k]["code"])) })
+			return slices.ContainsFunc(e.Parkings(r, f), func(k table.Key) bool {
+				p, ok := audit.ReadParked(attributes.ItemFromTable(e.Rows[k]))
+				return ok && e.ParkingStays(p)
+			})
 		})
 		if len(left) == 0 {
 			r.Waiting, r.Final = "parked", true
 			continue
 		}
-		r.Findings = left // what is parked under one rule excuses nothing under another
+		r.Findings, r.Excused = left, len(left) < len(r.Findings) // what is parked under one rule excuses nothing under another
 		if slices.ContainsFunc(e.tasksOf(r), func(k table.Key) bool {
 			return len(e.Rows[k]) > 0 && !audit.TornTask(e.Planner, attributes.ItemFromTable(e.Rows[k]))
 		}) {

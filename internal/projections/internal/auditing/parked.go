@@ -41,7 +41,7 @@ func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
 	reading := drift.ReadingOf(sus, change.Digest(itemValue(r), change.String(want)))
 	reading.Concerns = append(reading.Concerns, audit.MadeToken(sus.Item))
-	reading.Findings = audit.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r)
+	reading.Findings = e.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r)
 	if reading.Found(drift.Surplus) {
 		reading.Fix.Way = drift.MendAlone
 	}

@@ -91,7 +91,7 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 	states, claimants := []change.Value{RowValue(r), itemValue(listing)}, 0
 	for _, member := range e.membersOf(sus) {
 		key := change.ParseKey(member)
-		_, wanted := e.Asked(key).In(sus.Rule, groupOf(sus))
+		k, wanted := e.Asked(key).In(sus.Rule, groupOf(sus))
 		held := e.heldIn(sus, key)
 		states = append(states, change.String(held.String()), change.String(wanted.String()))
 		reading.Concerns = append(reading.Concerns, drift.KeyToken(key))
@@ -99,7 +99,7 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
 		belongs := wanted.Kind != 0
-		if belongs {
+		if belongs && !e.isRefused(sus.Rule, key, EffectsIn(e.Rows[state.EntryKey(key)])[k]) {
 			claimants++
 		}
 		if sus.Kind == drift.Locator {

@@ -56,7 +56,7 @@ func (h *Host) ParkUnread(ctx context.Context, id plan.ItemRule, position change
 		}
 		why, code := bad(table.Image(items[id.Key])), table.TextOf(rows[parked]["code"])
 		parker, parks := id.Family.(Parker)
-		if why == nil && (code == "" || audit.ParkingStays(code) || parks && parker.Parks(code)) {
+		if why == nil && (code == "" || audit.ParkingStays(id.Binding, id.Key, code) || parks && parker.Parks(code)) {
 			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
 		}
 		c := table.NewExpression()
