@@ -283,14 +283,17 @@ func (c Action) changeAll(ctx context.Context, out *output.Output, engine *proje
 // What may become of an entry that is retried, beside being applied.
 const (
 	stillParked = "still parked"
-	notRetried  = "cannot be retried" // a record that could not be read
+	notRetried  = "cannot be retried" // it names no item
 )
 
 // changeOne does one thing to one entry. An entry that is gone by now was cleared by a record.
 func (c Action) changeOne(ctx context.Context, engine *projections.Engine, entry inspect.Parked) (outcome, error) {
 	o := outcome{ID: entry.ID, Result: c.done}
-	if c.retries && entry.Key == (change.Key{}) {
+	if c.retries && entry.Key == (change.Key{}) && entry.Contested() == nil {
 		o.Result, o.Reason = notRetried, "a record that could not be read: discard it once you have looked at it"
+		if entry.Parked.Rule != "" { // an aggregate with too many values
+			o.Reason = "no item was there to show its values: it goes by itself once it has few enough"
+		}
 		return o, nil
 	}
 	err := c.do(engine, ctx, entry.ID)
