@@ -220,3 +220,31 @@ func TestManyCopiesOfALongTargetKeyParkTheRule(t *testing.T) {
 	w.drain(e, 0)
 	w.expectCodes(e, "each.too_large")
 }
+
+// TestARefusalToTakeBackStaysParked has a post that counts under one tag, and that no accumulator has room for under another. When it is
+// deleted, the sum of the former cannot be told without it.
+func TestARefusalToTakeBackStaysParked(t *testing.T) {
+	w := newWorld(t, `
+version: 1
+table: { keys: [pk, sk] }
+entities:
+  Post: { key: { pk: "POST#${postId}", sk: METADATA } }
+  Tag:  { key: { pk: "TAG#${tag}", sk: INFO } }
+rules:
+  weight: { sum: weight, of: Post, each: tags as tag, as: Tag.weight }
+`)
+	full, half := strings.Repeat("9", 38), "0.5"
+	e, at := w.seeded(), 0
+	put := func(id, weight string, tags ...string) {
+		w.put(change.Item{"pk": s("POST#" + id), "sk": s("METADATA"), "weight": number(weight), "tags": tagged(tags...)})
+		at = w.drain(e, at)
+	}
+	put("c", full, "y")
+	put("a", half, "x")
+	put("p", half, "x", "y")
+	put("b", full, "x")
+	w.expectCodes(e, "number.overflow")
+	w.delete(change.Key{Partition: "POST#p", Sort: "METADATA"})
+	w.drain(e, at)
+	w.expectCodes(e, "write.rejected")
+}

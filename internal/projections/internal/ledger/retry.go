@@ -166,6 +166,10 @@ func (l *Ledger) reject(ctx context.Context, mv *plan.Move, k effects.Key, reaso
 	if err := l.ParkID(ctx, k.ID, mv.Key, mv.Position, why); err != nil {
 		return false, err
 	}
+	if mv.Irrevocable == nil {
+		mv.Irrevocable = map[string]bool{}
+	}
+	mv.Irrevocable[k.ID] = true
 	mv.Replace(k, mv.Old[k])
 	return mv.FromItem && mv.Idle(), nil
 }

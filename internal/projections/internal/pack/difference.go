@@ -80,7 +80,7 @@ func parkings(mv *plan.Move, k effects.Key) []plan.Action {
 		a := plan.ParkAction(k, mv.Key, new)
 		a.Again = same
 		return []plan.Action{a}
-	case new.Kind != effects.Parked && old.Kind == effects.Parked:
+	case new.Kind != effects.Parked && old.Kind == effects.Parked && !mv.Irrevocable[k.ID]:
 		return []plan.Action{plan.UnparkAction(k, mv.Key)}
 	}
 	return nil

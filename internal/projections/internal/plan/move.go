@@ -39,6 +39,7 @@ type Move struct {
 	Seeding       bool                        // rederived by seeding
 	Repark        bool                        // rewrite parked records even if they stay
 	ReparkRefused bool                        // also rewrite the parked record of an effect that DynamoDB refuses again
+	Irrevocable   map[string]bool             // ids under which DynamoDB refused to take an effect back, which is parked
 	Late          Late                        // of a rederived move: what records tell that are not applied
 	Raised        bool                        // the entry goes to the position of such a record, even if the effects stay
 }
