@@ -303,8 +303,8 @@ func (w *world) isMade(pk, sk string) bool {
 	return slices.ContainsFunc(w.scan(app), func(it change.Item) bool { return it["pk"].Text() == pk && it["sk"].Text() == sk })
 }
 
-// TestOneRefusedElementExcusesNoOther has a post with two tags: no accumulator of the one has room for its size, the other counts it. It
-// is deleted unseen.
+// TestOneRefusedElementExcusesNoOther has a post with two tags: no accumulator of the one has room for its size, the other counts it.
+// The other tag changes, and then the post is deleted, both unseen.
 func TestOneRefusedElementExcusesNoOther(t *testing.T) {
 	w := worldOf(t, "tags", `
 version: 1
@@ -322,9 +322,17 @@ rules:
 	w.put(app, post)
 	w.follow()
 	w.item(state, "parked", oracle.RuleID("weight")+"/POST#2/METADATA")
+	post["tags"] = change.List(append(post["tags"].List()[:1:1], change.String("other")))
+	w.put(app, post)
+	w.lose()
+	found, summary := w.verify(true)
+	w.expectMended(found)
+	if summary.Parked != 1 {
+		t.Errorf("%d are parked, want 1", summary.Parked)
+	}
 	w.delete(app, post)
 	w.lose()
-	found, _ := w.verify(true)
+	found, _ = w.verify(true)
 	w.expectMended(found)
 	w.expectRight("after the repair")
 }

@@ -284,9 +284,10 @@ func (f *repair) reportMended(r, after drift.Reading) error {
 	return f.report(Unrepaired, cmp.Or(f.failed[r.Suspect.ID()], after.Waiting, whyContested), left)
 }
 
-// hasSame reports whether findings have one about the same part.
+// hasSame reports whether findings have one about the same part: of a set or an entry, Expected or else Found tells which.
 func hasSame(findings []drift.Finding, f drift.Finding) bool {
 	return slices.ContainsFunc(findings, func(g drift.Finding) bool {
-		return g.Rule == f.Rule && g.Kind == f.Kind && g.Item == f.Item && g.Group == f.Group && g.Attribute == f.Attribute
+		return g.Rule == f.Rule && g.Kind == f.Kind && g.Item == f.Item && g.Group == f.Group && g.Attribute == f.Attribute &&
+			g.Expected == f.Expected && (f.Expected != "" || g.Found == f.Found)
 	})
 }

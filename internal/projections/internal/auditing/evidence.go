@@ -204,7 +204,12 @@ func (e *Evidence) excuse(ctx context.Context, readings []drift.Reading) error {
 			r.Waiting, r.Final = "parked", true
 			continue
 		}
-		r.Findings, r.Excused = left, len(left) < len(r.Findings) // what is parked under one rule excuses nothing under another
+		if r.Excused = len(left) < len(r.Findings); r.Excused { // what is parked under one rule excuses nothing under another
+			r.Findings = left
+			r.Fix.Adjust = slices.DeleteFunc(slices.Clone(r.Fix.Adjust), func(a drift.Amount) bool {
+				return !slices.ContainsFunc(left, func(f drift.Finding) bool { return f.Rule == e.NameOf(a.Rule) })
+			})
+		}
 		if slices.ContainsFunc(e.tasksOf(r), func(k table.Key) bool {
 			return len(e.Rows[k]) > 0 && !audit.TornTask(e.Planner, attributes.ItemFromTable(e.Rows[k]))
 		}) {
