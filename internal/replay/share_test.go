@@ -109,8 +109,9 @@ func TestRestartedReplayEndsAfterAllIsDone(t *testing.T) {
 	}
 }
 
-// TestNothingIsCompleteWhileAnotherStillWorks ends one process's share long
-// before the other's: neither may complete the pass until both are through.
+// TestNothingIsCompleteWhileAnotherStillWorks has a slow process take one
+// piece and a fast one the others: neither may complete the pass until both
+// are through.
 func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -119,8 +120,11 @@ func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
 			r.put("app", keyOf(i))
 		}
 		slow := r.process()
+		slowWorks := make(chan struct{})
+		tellOnce := sync.OnceFunc(func() { close(slowWorks) })
 		slow.hook = func(call string) {
 			if call == "work" {
+				tellOnce()
 				time.Sleep(time.Minute)
 			}
 		}
@@ -146,7 +150,13 @@ func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
 		}
 		processes := []*process{check(slow), check(r.process())}
 		r.both(func(i int) error {
-			_, err := replay.Run(context.WithoutCancel(t.Context()), processes[i].config(nil))
+			cfg := processes[i].config(nil)
+			if i == 0 {
+				cfg.Parallel = 1
+			} else {
+				<-slowWorks
+			}
+			_, err := replay.Run(context.WithoutCancel(t.Context()), cfg)
 			return err
 		})
 		if len(r.left) > 0 || len(r.times("rederive")) > 0 {
