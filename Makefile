@@ -44,6 +44,10 @@ EXAMPLE ?=
 RULES ?=
 export RULES
 
+# Everything but the race detector is built without C. So what one target has compiled, the next one need not: most of a first build is
+# the AWS SDK.
+export CGO_ENABLED := 0
+
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
 gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
@@ -86,7 +90,7 @@ without_race := $(one_goroutine) $(without_detector) $(command) $(for_benchmarks
 
 .PHONY: build
 build: ## build bin/dynamill, which needs no library of the system
-	CGO_ENABLED=0 go build -trimpath -o bin/dynamill ./cmd/dynamill
+	go build -o bin/dynamill ./cmd/dynamill
 
 .PHONY: lambda
 lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml packs that rule file, too
@@ -103,9 +107,9 @@ test-peers: ## the benchmark beside handlers written by hand, in small and witho
 
 .PHONY: test-long
 test-long: $(gotestsum) $(clients) ## the tests once more with the race detector, in smaller worlds, and other histories: up to half an hour
-	$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
+	CGO_ENABLED=1 $(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) \
 	  $(if $(filter ./...,$(PACKAGES)),$(filter-out $(without_race),$(shell go list $(test_packages))),$(PACKAGES))
-	$(if $(filter ./...,$(PACKAGES)),$(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
+	$(if $(filter ./...,$(PACKAGES)),CGO_ENABLED=1 $(beside_endpoints) $(go_test) -race $(gotest_flags) $(TESTFLAGS) -run '$(long_lived)' ./cmd/dynamill)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) test-peers)
 	$(if $(filter ./...,$(PACKAGES)),$(MAKE) histories SEED=$$(($(SEED) + $(SEEDS))) SEEDS=$$((3 * $(SEEDS))))
 
