@@ -103,7 +103,7 @@ func TestAFullItemThatLosesItsUniqueValueIsParked(t *testing.T) {
 	w.drain(e, from)
 	w.expect(change.Key{Partition: "USER#1", Sort: "POST#1"}, "likes", change.Number("1"))
 	w.expect(change.Key{Partition: "USER#1", Sort: "PROFILE"}, "posts", change.Number("1"))
-	if got := w.parkedWith(e, "write.rejected"); len(got) != 1 || got[0] != "likes/"+loser.String() {
+	if got := w.parkedWith(e, "write.rejected"); len(got) != 1 || got[0] != "display:likes/"+loser.String() {
 		t.Errorf("parked are %q", got)
 	}
 	if err := e.Rederive(w.ctx, []change.Key{loser}); err != nil {

@@ -39,7 +39,7 @@ func TestFightOverOneRuleLeavesOtherRulesOfItem(t *testing.T) {
 	w.update(tagA, change.Item{"posts": number("78")})
 	n = w.drain(e, n)
 	expect("78", "8")
-	if got := w.parkedWith(e, "heal.contested"); len(got) != 1 || got[0] != "posts/"+tagA.String() {
+	if got := w.parkedWith(e, "heal.contested"); len(got) != 1 || got[0] != "display:posts/"+tagA.String() {
 		t.Errorf("parked: %q", got)
 	}
 	w.put(change.Item{"pk": s("TAG#a"), "sk": s("METADATA"), "kind": s("Other")})

@@ -155,11 +155,11 @@ func TestAProgramThatFightsForAnAttributeIsParkedAndRaisesTheAlarm(t *testing.T)
 		from = w.drain(e, from)
 	}
 	w.expect(post1, "commentCount", change.Number("99"))
-	w.expectParked(e, "comment-count/POST#p1/METADATA")
+	w.expectParked(e, "display:comment-count/POST#p1/METADATA")
 	if heals := e.Stats().Heals; heals != 5 {
 		t.Errorf("%d corrections, want 5", heals)
 	}
-	if err := e.RetryParked(w.ctx, parkedID("comment-count/POST#p1/METADATA")); err != nil {
+	if err := e.RetryParked(w.ctx, parkedID("display:comment-count/POST#p1/METADATA")); err != nil {
 		t.Fatal(err)
 	}
 	w.expect(post1, "commentCount", change.Number("1"))

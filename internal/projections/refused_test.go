@@ -220,7 +220,7 @@ func TestACrashBeforeAFightIsParkedDoesNotLiftTheBound(t *testing.T) {
 	if !crashed {
 		t.Error("nothing crashed")
 	}
-	w.expectParked(e, "comment-count/POST#p1/METADATA")
+	w.expectParked(e, "display:comment-count/POST#p1/METADATA")
 	w.expect(post1, "commentCount", change.Number("99"))
 }
 

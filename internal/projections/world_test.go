@@ -281,14 +281,21 @@ func stampOf(name string) string { return StampPrefix + idOf(name) }
 // parkedID is the id of what is parked, given with the rule's name instead of its id.
 func parkedID(text string) string {
 	name, rest, _ := strings.Cut(text, "/")
-	bare, contested := strings.CutPrefix(name, "contested:")
-	switch {
-	case strings.HasPrefix(bare, "@"):
+	prefix, bare := cutPrefix(name)
+	if strings.HasPrefix(bare, "@") {
 		return text
-	case contested:
-		return "contested:" + idOf(bare) + "/" + rest
 	}
-	return idOf(bare) + "/" + rest
+	return prefix + idOf(bare) + "/" + rest
+}
+
+// cutPrefix returns an id of what is parked without the word that begins it, and the word.
+func cutPrefix(id string) (prefix, rest string) {
+	for _, prefix := range []string{"contested:", "display:"} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok {
+			return prefix, rest
+		}
+	}
+	return "", id
 }
 
 // spelled are ids of what is parked with the rules' names instead of their ids, sorted.
@@ -301,10 +308,7 @@ func (w *world) spelled(ids []string) []string {
 		}
 	}
 	for i, text := range ids {
-		prefix, rest := "", text
-		if bare, contested := strings.CutPrefix(text, "contested:"); contested {
-			prefix, rest = "contested:", bare
-		}
+		prefix, rest := cutPrefix(text)
 		id, behind, _ := strings.Cut(rest, "/")
 		if names[id] != "" {
 			ids[i] = prefix + names[id] + rest[len(rest)-len(behind)-min(len(rest)-len(id), 1):]

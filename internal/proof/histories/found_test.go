@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/dynamill/dynamill/change"
+	"github.com/dynamill/dynamill/internal/attributes"
 	"github.com/dynamill/dynamill/internal/proof/adversary"
+	"github.com/dynamill/dynamill/internal/sim/dynamosim/values"
 )
 
 // desk has items that become others: a ticket with a copy and a count becomes a bill.
@@ -31,6 +33,23 @@ entities:
 rules:
   weight: { sum: weight, of: Post, each: tags as tag, by: { tag: tag, postId: postId }, as: Tag.weight }
 `
+
+// boxes counts boxes in boxes.
+const boxes = `version: 1
+table: { keys: [pk, sk] }
+entities:
+  Box: { key: { pk: "BOX#${boxId}", sk: "INFO" } }
+rules:
+  inside: { count: Box, as: Box.inside, by: { boxId: inBox } }
+`
+
+// putsFullBox puts a box that has no room for an attribute, and that is in the box of this name.
+func putsFullBox(box, in string) Step {
+	it := row("pk=BOX#" + box + ", sk=INFO, inBox=" + in)
+	it[ballast] = change.String("")
+	it[ballast] = change.String(strings.Repeat("z", itemBytesMax-values.Size(attributes.ItemToTable(it))))
+	return Step{Turns: Rest, Kind: Put, Items: []change.Item{it}}
+}
 
 // putsWeighed puts a post whose tags have keys of more than 128 KB together, with this weight.
 func putsWeighed(weight string) Step {
@@ -101,6 +120,13 @@ func foundSchedules() []schedule {
 		{
 			name: "a list whose targets' keys are too long is not parked while it adds 0 to each", rules: weights,
 			steps: []Step{putsWeighed("#0"), {Turns: Rest, Kind: Judge}, putsWeighed("#1"), {Turns: Rest, Kind: Judge}, putsWeighed("#0")},
+		},
+		{
+			// What the box cannot show is parked until the operator has it tried again, whatever becomes of what it causes itself.
+			name: "a box without room for its count, which could not name its own box, can", rules: boxes,
+			steps: []Step{
+				puts("pk=BOX#b, sk=INFO, inBox=a"), putsFullBox("a", "c#d"), {Turns: Rest, Kind: Judge}, puts("pk=BOX#a, sk=INFO, inBox=c"),
+			},
 		},
 	}
 }

@@ -192,9 +192,9 @@ var groupsBreakages = map[string]breakage{
 		return refuse(m).row("i/GROUP#dev/USER#ada", "e", "e", effects("member-sum", "!write.rejected"))
 	}, except: []Exception{RejectedWrites}, want: []string{
 		"state i/GROUP#dev/USER#ada e e: want SS{"}},
-	"a display that was refused, which may be": {do: row("parked", "member-count/GROUP#dev/METADATA", "id", "member-count/GROUP#dev/METADATA",
-		"rule", "member-count", "item", "GROUP#dev/METADATA", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),
-		except: []Exception{RejectedWrites}},
+	"a display that was refused, which may be": {do: row("parked", "display:member-count/GROUP#dev/METADATA", "id",
+		"display:member-count/GROUP#dev/METADATA", "rule", "member-count", "item", "GROUP#dev/METADATA", "code", "write.rejected",
+		"reason", "r", "parking", "p", "parkedAt", "t"), except: []Exception{RejectedWrites}},
 	"a mirror item that was refused beside the ledger, which may be": {do: row("parked", "member-list/USER#ada/GROUP#dev", "id",
 		"member-list/USER#ada/GROUP#dev",
 		"rule", "member-list", "item", "USER#ada/GROUP#dev", "code", "write.rejected", "reason", "r", "parking", "p", "parkedAt", "t"),

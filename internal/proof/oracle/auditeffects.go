@@ -158,6 +158,9 @@ func code(err error) string {
 	return "item.unreadable"
 }
 
+// displayParking begins the id of the row of an item on which a rule's value cannot be shown.
+const displayParking = "display:"
+
 // takeRefused takes over what the ledger has in force for an (item, rule) that
 // is parked because DynamoDB refused a write or cannot hold a sum. Where it
 // refused to take back what the item caused before, the whole entry stays.
@@ -166,7 +169,7 @@ func (a *audit) takeRefused() {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
 		entry, inLedger := a.rows[stateKey("i/"+item.String(), "e")]
-		if !inLedger || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
+		if !inLedger || strings.HasPrefix(r["id"].Text(), displayParking) || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
 		a.takeRefusedOf(id, item, EffectsIn(entry))

@@ -86,13 +86,14 @@ func (a *audit) overflows(row change.Item) bool {
 		return false
 	}
 	delicate := a.items.delicate(rule)
-	if m.Entity == rule.Source {
+	display := strings.HasPrefix(row["id"].Text(), displayParking)
+	if m.Entity == rule.Source && !display {
 		all, _ := shares(rule, &m, item)
 		if slices.ContainsFunc(all, func(c share) bool { return delicate[c.Group] }) {
 			return true
 		}
 	}
-	if m.Entity == rule.Target {
+	if m.Entity == rule.Target && display {
 		group, ok, err := rule.GroupOf(&m, item)
 		return ok && err == nil && delicate[group]
 	}

@@ -11,38 +11,40 @@ import (
 
 // ParkingStays reports whether what is parked of an (item, rule) stays so until an operator retries or discards it: the engine met it
 // while it wrote, and the items do not show it. An expression with a result that no number holds is shown by its item; a sum is not.
-// Without a binding it is what a rule no longer in force, or a locator, has parked.
-func ParkingStays(b *plan.Binding, item change.Key, code string) bool {
+// Without a binding it is what a rule no longer in force, or a locator, has parked. What is parked of a display always stays.
+func ParkingStays(b *plan.Binding, code string) bool {
 	if code == effects.CodeNumberOverflow {
-		return b == nil || b.Rule.Displays() && (!b.Rule.Folds() || b.Rule.Target.HasKey(item))
+		return b == nil || b.Rule.Displays() && !b.Rule.Folds()
 	}
 	return code == effects.CodeWriteRejected || code == effects.CodeHealContested
 }
 
 // parkingJudged reports whether the items alone decide what is parked under a row's code.
 func (a *Auditor) parkingJudged(p ParkedRow) bool {
-	return !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
+	return !p.Display && !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
 }
 
 // ParkingStays is the function of this name for a row.
 func (a *Auditor) ParkingStays(p ParkedRow) bool {
-	return ParkingStays(a.ByID(p.ID), change.ParseKey(p.Item), p.Code)
+	return p.Display && p.Code != "" || ParkingStays(a.ByID(p.ID), p.Code)
 }
 
 // ParkedRow is one row of the state table that sets an (item, rule) aside.
 type ParkedRow struct {
-	ID   string // the rule id, or "@" and the locator
-	Item string // the item's key as text
-	Code string // "" if the row's attributes contradict its key
+	ID      string // the rule id, or "@" and the locator
+	Item    string // the item's key as text
+	Code    string // "" if the row's attributes contradict its key
+	Display bool   // it is the target, for what the rule displays on it
 }
 
 // ReadParked reads a row that sets an (item, rule) aside. It reports false for a
 // stream record that could not be read, and for a cut key without its whole id.
 func ReadParked(row change.Item) (ParkedRow, bool) {
 	name := parkedID(row)
-	id, item, ok := strings.Cut(name, "/")
+	rest, display := strings.CutPrefix(name, displayPrefix)
+	id, item, ok := strings.Cut(rest, "/")
 	_, raw := row["raw"]
-	p := ParkedRow{ID: id, Item: item}
+	p := ParkedRow{ID: id, Item: item, Display: display}
 	if row["id"].Text() == name && row["rule"].Text() == id && row["item"].Text() == item {
 		p.Code = row["code"].Text()
 	}
@@ -102,6 +104,15 @@ func compareCode(f drift.Finding, want string, row change.Item) []drift.Finding 
 		f.What = drift.Surplus
 	}
 	return []drift.Finding{f}
+}
+
+// displayPrefix begins the id of the row of a display.
+const displayPrefix = "display:"
+
+// DisplayID is the id of the row of a target on which the engine cannot show what a rule displays. The target may be a source of the
+// rule, too: as such it has a row of its own.
+func DisplayID(ruleID string, target change.Key) string {
+	return displayPrefix + ruleID + "/" + target.String()
 }
 
 // The codes under which contested targets are listed among the parked records.

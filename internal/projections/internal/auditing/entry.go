@@ -82,7 +82,7 @@ func entryParkings(e *Evidence, r *drift.Reading, f drift.Finding) (keys []table
 		return nil // that it is parked is what is expected
 	}
 	for _, rule := range e.Set.Rules {
-		if id := e.Of(rule).ID; rule.Name == f.Rule && (e.isRefused(id, r.Suspect.Item, f.Found) || !e.refusesAny(id, r.Suspect.Item)) {
+		if id := e.Of(rule).ID; rule.Name == f.Rule && (e.isRefused(id, f.Found) || !e.refusesAny(id, r.Suspect.Item)) {
 			keys = append(keys, state.ParkedItemKey(id, r.Suspect.Item))
 		}
 	}
@@ -93,16 +93,16 @@ func entryParkings(e *Evidence, r *drift.Reading, f drift.Finding) (keys []table
 }
 
 // isRefused reports whether an effect in a ledger entry is one that DynamoDB refused.
-func (e *Evidence) isRefused(id string, item change.Key, effect string) bool {
+func (e *Evidence) isRefused(id, effect string) bool {
 	code, parked := strings.CutPrefix(effect, "!")
-	return parked && audit.ParkingStays(e.ByID(id), item, code)
+	return parked && audit.ParkingStays(e.ByID(id), code)
 }
 
 // refusesAny reports whether an item's entry has an effect under a rule that DynamoDB refused: then that is what is parked. Else it may
 // have refused to take an effect back, which the entry does not tell.
 func (e *Evidence) refusesAny(id string, item change.Key) bool {
 	for k, effect := range EffectsIn(e.Rows[state.EntryKey(item)]) {
-		if k.ID == id && e.isRefused(id, item, effect) {
+		if k.ID == id && e.isRefused(id, effect) {
 			return true
 		}
 	}

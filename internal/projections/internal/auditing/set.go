@@ -99,7 +99,7 @@ func judgeSet(e *Evidence, sus drift.Suspect) drift.Reading {
 			reading.Fix.Should = append(reading.Fix.Should, member)
 		}
 		belongs := wanted.Kind != 0
-		if belongs && !e.isRefused(sus.Rule, key, EffectsIn(e.Rows[state.EntryKey(key)])[k]) {
+		if belongs && !e.isRefused(sus.Rule, EffectsIn(e.Rows[state.EntryKey(key)])[k]) {
 			claimants++
 		}
 		if sus.Kind == drift.Locator {

@@ -250,6 +250,9 @@ func (x *Explainer) rows(s *audit.Subject) []Row {
 			all = append(all, b.Family.(Family).RowsOf(x, b, s)...)
 		}
 		park(b.ID, state.ParkedID(b.ID, s.Key))
+		if b.Rule.Displays() {
+			park(b.ID, audit.DisplayID(b.ID, s.Key))
+		}
 		if b.Claimed() {
 			park(b.ID, audit.ContestedTarget{ID: b.ID, Target: s.Key}.RowID())
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamill/dynamill/change"
 	"github.com/dynamill/dynamill/internal/lanes"
+	"github.com/dynamill/dynamill/internal/projections/internal/audit"
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
@@ -74,7 +75,7 @@ func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.
 func findParked(ctx context.Context, h *host.Host, g plan.GroupRef, all []lanes.WrongDisplay) error {
 	parked := make([]table.Key, len(all))
 	for i, d := range all {
-		parked[i] = state.ParkedItemKey(g.ID, d.Item)
+		parked[i] = state.ParkedKey(audit.DisplayID(g.ID, d.Item))
 	}
 	rows, err := h.Tables.ReadState(ctx, "reading what is parked of the targets of "+g.Group, parked)
 	for i := range all {

@@ -27,8 +27,8 @@ import (
 )
 
 var procedure = &auditing.Procedure{
-	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{displayCandidates}, Judge: judge, Operations: operations,
-	Mend: mendTotal,
+	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{displayCandidates}, Judge: judge, Parkings: displayParking,
+	Operations: operations, Mend: mendTotal,
 }
 
 // Procedure implements auditing.Family.
@@ -45,6 +45,11 @@ func (Auditing) Procedure(of drift.Kind) *auditing.Procedure {
 // groupOf is the aggregate that a suspect is about.
 func groupOf(t *auditing.Table, sus drift.Suspect) plan.GroupRef {
 	return plan.GroupRef{Binding: t.ByID(sus.Rule), Group: sus.Group}
+}
+
+// displayParking is where it stands that the engine cannot show what a suspect displays.
+func displayParking(_ *auditing.Evidence, r *drift.Reading, _ drift.Finding) []table.Key {
+	return []table.Key{state.ParkedKey(audit.DisplayID(r.Suspect.Rule, r.Suspect.Item))}
 }
 
 func totalRows(e *auditing.Evidence, sus drift.Suspect) []table.Key {

@@ -161,7 +161,7 @@ func (w *itemDerivation) leaveOut(ctx context.Context, s ItemTotals, refusal err
 			s.Totals[i].Err = why
 			ended, err := bring()
 			if ended == target.Written && err == nil {
-				err = w.ParkID(ctx, live[i].ID, w.it.Key, change.Position{}, why)
+				err = w.ParkTarget(ctx, live[i], w.it.Key, why)
 			}
 			if ended != target.Refused {
 				return ended, err
@@ -172,7 +172,7 @@ func (w *itemDerivation) leaveOut(ctx context.Context, s ItemTotals, refusal err
 	}
 	for i, b := range live {
 		if s.Totals[i].Err == nil {
-			if err := w.ParkID(ctx, b.ID, w.it.Key, change.Position{}, why); err != nil {
+			if err := w.ParkTarget(ctx, b, w.it.Key, why); err != nil {
 				return target.RaceLost, err
 			}
 		}

@@ -191,7 +191,7 @@ func (r run) noteTotals(ctx context.Context, it *Item, s ItemTotals) error {
 		if t := s.Totals[i]; t.Err == errCorrectionsSpent {
 			continue
 		} else if t.Err != nil {
-			err = r.ParkID(ctx, g.ID, it.Key, change.Position{}, t.Err)
+			err = r.ParkTarget(ctx, g.Binding, it.Key, t.Err)
 		} else if tidier, ok := g.Rule.Form.(Tidier); ok {
 			err = tidier.List(ctx, r.Host, g, t)
 		}

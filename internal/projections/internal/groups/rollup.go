@@ -105,7 +105,7 @@ func (r run) show(ctx context.Context, to target.Sender, g plan.GroupRef, t Tota
 			continue // its own record or scan shows it; or the locator's row is damaged
 		}
 		if t.Err != nil {
-			if err := r.ParkID(ctx, g.ID, item, change.Position{}, t.Err); err != nil {
+			if err := r.ParkTarget(ctx, g.Binding, item, t.Err); err != nil {
 				return err
 			}
 			continue

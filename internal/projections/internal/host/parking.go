@@ -22,17 +22,33 @@ import (
 
 // ParkedRow is the row that sets an (item, rule) aside.
 func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
+	return h.parked(state.ParkedID(ruleID, item), ruleID, item, position, why).Row()
+}
+
+func (h *Host) parked(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) state.Parked {
 	return state.Parked{
-		ID: state.ParkedID(ruleID, item), Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position,
-		At: h.Now(), Parking: state.NewID(),
-	}.Row()
+		ID: id, Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: h.Now(), Parking: state.NewID(),
+	}
 }
 
 // ParkID sets an item aside under a rule or a locator; position is that of the record to blame, zero for none.
 func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	_, err := h.Tables.PutState(ctx, ruleID, "parking "+item.String(), h.ParkedRow(ruleID, item, position, why), "", table.NewExpression())
+	return h.park(ctx, h.parked(state.ParkedID(ruleID, item), ruleID, item, position, why), why)
+}
+
+// ParkTarget sets an item aside on which the engine cannot write what a rule asks for.
+func (h *Host) ParkTarget(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
+	id := state.ParkedID(b.ID, item)
+	if b.Rule.Displays() {
+		id = audit.DisplayID(b.ID, item)
+	}
+	return h.park(ctx, h.parked(id, b.ID, item, change.Position{}, why), why)
+}
+
+func (h *Host) park(ctx context.Context, p state.Parked, why *rules.ItemError) error {
+	_, err := h.Tables.PutState(ctx, p.Rule, "parking "+p.Item.String(), p.Row(), "", table.NewExpression())
 	if err == nil {
-		h.NoteParked(ctx, ruleID, item, why)
+		h.NoteParked(ctx, p.Rule, p.Item, why)
 	}
 	return err
 }
@@ -56,7 +72,7 @@ func (h *Host) ParkUnread(ctx context.Context, id plan.ItemRule, position change
 		}
 		why, code := bad(table.Image(items[id.Key])), table.TextOf(rows[parked]["code"])
 		parker, parks := id.Family.(Parker)
-		if why == nil && (code == "" || audit.ParkingStays(id.Binding, id.Key, code) || parks && parker.Parks(code)) {
+		if why == nil && (code == "" || audit.ParkingStays(id.Binding, code) || parks && parker.Parks(code)) {
 			return table.Finished, nil // nothing is parked but, perhaps, a write that was refused
 		}
 		c := table.NewExpression()
@@ -88,7 +104,7 @@ func (h *Host) Unpark(ctx context.Context, id, parking string) error {
 // ParkRefused parks the (item, rule) if DynamoDB refuses its write for good, and returns every other error.
 func (h *Host) ParkRefused(ctx context.Context, b *plan.Binding, item change.Key, err error) error {
 	if reason := table.Refusal(err); reason != "" {
-		return h.ParkID(ctx, b.ID, item, change.Position{}, WriteRejected(reason))
+		return h.ParkTarget(ctx, b, item, WriteRejected(reason))
 	}
 	return err
 }
@@ -125,7 +141,7 @@ func (h *Host) MayHeal(ctx context.Context, b *plan.Binding, item change.Key, co
 		h.Logger.ErrorContext(ctx, "another program keeps overwriting a derived attribute: correcting it is suspended",
 			"rule", b.Rule.Name, "item", item.String(), "corrections", h.HealsMax, "within", healWindow)
 	}
-	return false, h.ParkID(ctx, b.ID, item, change.Position{}, &rules.ItemError{Code: effects.CodeHealContested, Reason: fmt.Sprintf(
+	return false, h.ParkTarget(ctx, b, item, &rules.ItemError{Code: effects.CodeHealContested, Reason: fmt.Sprintf(
 		"another program overwrote what rule %s writes here more than %d times in %s: stop that program, then run `dynamill parked retry`",
 		b.Rule.Name, h.HealsMax, healWindow)})
 }

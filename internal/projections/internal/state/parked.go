@@ -13,8 +13,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// ParkedPartition holds all that is parked. Sort key: <rule id>/<item key>, contested:<id>/<target>, values:<rule id>/<group>, or
-// record/<position>.
+// ParkedPartition holds all that is parked. Sort key: <rule id>/<item key>, display:<rule id>/<item key>, contested:<id>/<target>,
+// values:<rule id>/<group>, or record/<position>.
 const ParkedPartition = "parked"
 
 // Parked is a row of what is parked.
