@@ -207,7 +207,8 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 	}{
 		"nothing is kept of it": {func() change.Item { return nil }, 0, 1, false},
 		"parked": {func() change.Item {
-			return change.Item{"pk": text("parked"), "sk": text(id + "/" + group), "id": text(id + "/" + group), "rule": text(id),
+			parking := text("display:" + id + "/" + group)
+			return change.Item{"pk": text("parked"), "sk": parking, "id": parking, "rule": text(id),
 				"item": text(group), "code": text("heal.contested")}
 		}, 1, 0, false},
 		"put off, and due":         {func() change.Item { return putOff(-time.Minute) }, 0, 0, true},
