@@ -66,14 +66,14 @@ func TestVerifyFindsTheGroupsThatWereSpoiled(t *testing.T) {
 	})
 }
 
-// deafTo is a client whose writes on one item get lost.
-type deafTo struct {
+// losesWrites is a client whose writes on one item get lost.
+type losesWrites struct {
 	*dynamosim.Sim
 	item string
 	on   atomic.Bool
 }
 
-func (d *deafTo) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+func (d *losesWrites) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.UpdateItemOutput, error) {
 	if pk, _ := in.Key["pk"].(*ddb.AttributeValueMemberS); pk != nil && pk.Value == d.item && d.on.Load() {
 		return &dynamodb.UpdateItemOutput{}, nil
@@ -86,13 +86,13 @@ func (d *deafTo) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 func TestVerifyFindsDisplaysThatAreWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTable(t, 10)
-		deaf := &deafTo{Sim: h.sim, item: "POST#1"}
-		h.tables = deaf
+		client := &losesWrites{Sim: h.sim, item: "POST#1"}
+		h.tables = client
 		h.write(80, 0)
 		stop := h.follow("a")
 		h.write(100, 100*time.Millisecond)
 		h.expect("seeded")
-		deaf.on.Store(true)
+		client.on.Store(true)
 		spoil := func(post string) {
 			h.put(map[string]change.Value{"pk": change.String("POST#" + post), "sk": change.String("METADATA"), "likes": change.Number("1000")})
 		}
@@ -217,13 +217,13 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHotTable(t, 16)
-				deaf := &deafTo{Sim: h.sim, item: "POST#1"}
-				h.tables = deaf
+				client := &losesWrites{Sim: h.sim, item: "POST#1"}
+				h.tables = client
 				h.write(80, 0)
 				stop := h.follow("a")
 				h.write(50, 100*time.Millisecond)
 				h.expect("seeded")
-				deaf.on.Store(true)
+				client.on.Store(true)
 				h.put(change.Item{"pk": text("POST#1"), "sk": text("METADATA"), "likes": change.Number("1000")})
 				time.Sleep(time.Minute)
 				stop()

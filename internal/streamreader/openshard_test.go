@@ -222,7 +222,7 @@ func TestShardThatCannotBeOpenedIsLeftToOthers(t *testing.T) {
 				}
 			})
 		}
-		run(noIterators{f}, "deaf")
+		run(noIterators{f}, "no-iterators")
 		time.Sleep(time.Second)
 		run(f, "other")
 		time.Sleep(5 * time.Minute)

@@ -84,13 +84,13 @@ func newVocabulary(f *file, ids, counted []string) *vocabulary {
 }
 
 func (v *vocabulary) unite(a, b string) {
-	if a, b = v.standing(a), v.standing(b); a != b {
+	if a, b = v.representative(a), v.representative(b); a != b {
 		v.like[max(a, b)] = min(a, b)
 	}
 }
 
-// standing returns the name that stands for all that have the values of name.
-func (v *vocabulary) standing(name string) string {
+// representative returns the name that stands for all that have the values of name.
+func (v *vocabulary) representative(name string) string {
 	for {
 		other, ok := v.like[name]
 		if !ok {
@@ -101,7 +101,7 @@ func (v *vocabulary) standing(name string) string {
 }
 
 func (v *vocabulary) of(name string) *meaning {
-	name = v.standing(name)
+	name = v.representative(name)
 	if v.meanings[name] == nil {
 		v.meanings[name] = &meaning{}
 	}
@@ -232,7 +232,7 @@ func variablesOf(templates [][]part) (names []string) {
 func (v *vocabulary) goWild(w *wild, rooms map[string][]int) {
 	v.wild, v.rooms = w, map[string][]int{}
 	for _, name := range slices.Sorted(maps.Keys(rooms)) {
-		v.rooms[v.standing(name)] = append(v.rooms[v.standing(name)], rooms[name]...)
+		v.rooms[v.representative(name)] = append(v.rooms[v.representative(name)], rooms[name]...)
 	}
 }
 
@@ -242,11 +242,11 @@ func (v *vocabulary) drawn(name string) *meaning {
 	if m.ids[0] != "" {
 		return m
 	}
-	stem := v.standing(name)[:1]
+	stem := v.representative(name)[:1]
 	if stem[0] < 'A' || stem[0] > 'z' { // an attribute, unlike a variable, may begin with anything
 		stem = "x"
 	}
-	m.ids, m.numbers, m.longer = v.wild.pair(stem), v.wild.numbers(), v.wild.longer(v.rooms[v.standing(name)])
+	m.ids, m.numbers, m.longer = v.wild.pair(stem), v.wild.numbers(), v.wild.longer(v.rooms[v.representative(name)])
 	return m
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
 )
 
-// ParkingStays reports whether what is parked of an (item, rule) stays so until an operator retries or discards it: the engine met it
-// while it wrote, and the items do not show it. An expression with a result that no number holds is shown by its item; a sum is not.
+// ParkingStays reports whether what is parked of an (item, rule) stays so until an operator retries or discards it: the engine found it
+// when it wrote, and the items do not show it. An expression with a result that no number holds is shown by its item; a sum is not.
 // Without a binding it is what a rule no longer in force, or a locator, has parked. What is parked of a display always stays.
 func ParkingStays(b *plan.Binding, code string) bool {
 	if code == effects.CodeNumberOverflow {
