@@ -44,8 +44,9 @@ EXAMPLE ?=
 RULES ?=
 export RULES
 
-# Everything but the race detector is built without C. So what one target has compiled, the next one need not: most of a first build is
-# the AWS SDK.
+# Everything is built as it is for users: without paths of this machine and, but for the race detector, without C. So what one target has
+# compiled, the next one need not, nor another clone: most of a first build is the AWS SDK.
+export GOFLAGS := $(GOFLAGS) -trimpath
 export CGO_ENABLED := 0
 
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints

@@ -51,8 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built returns the path of the function, built as `make lambda` does, but with the paths of this machine: so the compiler need not come by
-// every package once more.
+// built returns the path of the function, built as `make lambda` does.
 func built(t testing.TB) string {
 	t.Helper()
 	b := &bootstrap
@@ -60,7 +59,7 @@ func built(t testing.TB) string {
 		if b.folder, b.err = os.MkdirTemp("", "bootstrap"); b.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o",
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o",
 			b.folder+"/bootstrap", ".")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

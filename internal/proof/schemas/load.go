@@ -3,21 +3,20 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 )
 
 // Installed loads the schemas, and has them installed first if they are not there.
 var Installed = sync.OnceValues(func() (*Schemas, error) {
-	_, here, _, ok := runtime.Caller(0)
-	if !ok {
-		return nil, errors.New("the source's folder is not known")
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
 	}
-	script := filepath.Join(filepath.Dir(here), "..", "..", "..", "scripts", "template-schemas")
-	said, err := exec.Command(script).Output()
+	said, err := exec.Command(filepath.Join(root, "scripts", "template-schemas")).Output()
 	if failed := new(exec.ExitError); errors.As(err, &failed) {
 		return nil, fmt.Errorf("installing the schemas: %s", failed.Stderr)
 	}
@@ -26,3 +25,17 @@ var Installed = sync.OnceValues(func() (*Schemas, error) {
 	}
 	return Load(strings.TrimSpace(string(said)))
 })
+
+// moduleRoot is the folder of go.mod, above the present folder.
+func moduleRoot() (string, error) {
+	here, err := os.Getwd()
+	for ; err == nil; here = filepath.Dir(here) {
+		if _, err := os.Stat(filepath.Join(here, "go.mod")); err == nil {
+			return here, nil
+		}
+		if here == filepath.Dir(here) {
+			return "", errors.New("no folder above the present one has a go.mod")
+		}
+	}
+	return "", err
+}
