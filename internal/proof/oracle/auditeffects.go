@@ -289,6 +289,12 @@ func (a *audit) parked() {
 // excepted reports whether a parked row may stay: of those that do, the caller lets it pass, or no number holds the sum.
 func (a *audit) excepted(row change.Item) bool {
 	code := Exception(row["code"].Text())
+	if rule := a.ids[row["rule"].Text()]; rule != nil {
+		display := strings.HasPrefix(row["id"].Text(), displayParking)
+		if display && !rule.Displays() || !display && rule.Displays() && code == ContestedHeals { // another program's write is on the target
+			return false
+		}
+	}
 	stays := []Exception{RejectedWrites, ContestedHeals}
 	return slices.Contains(stays, code) && a.except[code] || a.overflows(row)
 }

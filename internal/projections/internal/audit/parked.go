@@ -11,7 +11,7 @@ import (
 
 // ParkingStays reports whether what is parked of an (item, rule) stays so until an operator retries or discards it: the engine found it
 // when it wrote, and the items do not show it. An expression with a result that no number holds is shown by its item; a sum is not.
-// Without a binding it is what a rule no longer in force, or a locator, has parked. What is parked of a display always stays.
+// Without a binding it is what a rule no longer in force, or a locator, has parked.
 func ParkingStays(b *plan.Binding, code string) bool {
 	if code == effects.CodeNumberOverflow {
 		return b == nil || b.Rule.Displays() && !b.Rule.Folds()
@@ -21,12 +21,17 @@ func ParkingStays(b *plan.Binding, code string) bool {
 
 // parkingJudged reports whether the items alone decide what is parked under a row's code.
 func (a *Auditor) parkingJudged(p ParkedRow) bool {
-	return !p.Display && !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
+	return !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
 }
 
 // ParkingStays is the function of this name for a row.
 func (a *Auditor) ParkingStays(p ParkedRow) bool {
-	return p.Display && p.Code != "" || ParkingStays(a.ByID(p.ID), p.Code)
+	if b := a.ByID(p.ID); !p.Display {
+		return ParkingStays(b, p.Code)
+	} else if b != nil && !b.Rule.Displays() {
+		return false
+	}
+	return p.Code == effects.CodeWriteRejected || p.Code == effects.CodeHealContested || p.Code == effects.CodeNumberOverflow
 }
 
 // ParkedRow is one row of the state table that sets an (item, rule) aside.
@@ -73,7 +78,11 @@ func (a *Auditor) factOfParked(row change.Item, emit func(drift.Fact)) {
 		return
 	}
 	if p, ok := ReadParked(row); ok && a.inForce(p.ID) && a.parkingJudged(p) {
-		emit(drift.Fact{About: About(AboutParked, p.ID, p.Item), Tag: TagHave, Data: p.Code})
+		id := p.ID
+		if p.Display {
+			id = displayPrefix + id
+		}
+		emit(drift.Fact{About: About(AboutParked, id, p.Item), Tag: TagHave, Data: p.Code})
 	}
 }
 
@@ -114,6 +123,17 @@ const displayPrefix = "display:"
 func DisplayID(ruleID string, target change.Key) string {
 	return displayPrefix + ruleID + "/" + target.String()
 }
+
+// TargetID is the id of the row of an item on which the engine cannot write what a rule asks for.
+func TargetID(b *plan.Binding, item change.Key) string {
+	if b.Rule.Displays() {
+		return DisplayID(b.ID, item)
+	}
+	return b.ID + "/" + item.String()
+}
+
+// RuleOf is the rule, or locator, of what the audit knows of parked records: it tells those of displays by this prefix.
+func RuleOf(id string) string { return strings.TrimPrefix(id, displayPrefix) }
 
 // The codes under which contested targets are listed among the parked records.
 const (

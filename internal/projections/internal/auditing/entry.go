@@ -135,6 +135,14 @@ func (e *Evidence) CheckEntry(item change.Key, ent *plan.Entry) ddb.TransactWrit
 	return e.Tables.CheckPart(state.EntryKey(item), state.EntryIs(c, ent), c)
 }
 
+// leftoverParking is where it stands that the engine cannot take off what a rule has left.
+func leftoverParking(e *Evidence, r *drift.Reading, _ drift.Finding) []table.Key {
+	if b := e.AnyByID(r.Suspect.Rule); b != nil {
+		return []table.Key{state.ParkedKey(audit.TargetID(b, r.Suspect.Item))}
+	}
+	return nil
+}
+
 func judgeLeftover(e *Evidence, sus drift.Suspect) drift.Reading {
 	item := e.Items[sus.Item]
 	reading := drift.ReadingOf(sus, change.Digest(itemValue(item)))

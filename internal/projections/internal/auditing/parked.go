@@ -14,6 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
+// parkedKey is the key of the row that a suspect is about: of a display, the suspect's rule has that prefix.
 func parkedKey(sus drift.Suspect) table.Key {
 	return state.ParkedItemKey(sus.Rule, sus.Item)
 }
@@ -41,7 +42,7 @@ func (e *Evidence) JudgeParked(sus drift.Suspect, want string) drift.Reading {
 	r := attributes.ItemFromTable(e.Rows[parkedKey(sus)])
 	reading := drift.ReadingOf(sus, change.Digest(itemValue(r), change.String(want)))
 	reading.Concerns = append(reading.Concerns, audit.MadeToken(sus.Item))
-	reading.Findings = e.CompareParked(drift.Finding{Rule: e.NameOf(sus.Rule), Item: sus.Item}, want, r)
+	reading.Findings = e.CompareParked(drift.Finding{Rule: e.NameOf(audit.RuleOf(sus.Rule)), Item: sus.Item}, want, r)
 	if reading.Found(drift.Surplus) {
 		reading.Fix.Way = drift.MendAlone
 	}
@@ -64,5 +65,5 @@ func ClearParked(ctx context.Context, e *Evidence, r drift.Reading) (bool, error
 func (e *Evidence) DeleteParked(ctx context.Context, sus drift.Suspect, checks ...ddb.TransactWriteItem) (bool, error) {
 	key, c := parkedKey(sus), table.NewExpression()
 	items := append([]ddb.TransactWriteItem{e.Tables.DeletePart(key, table.Whole(c.SameAs(e.Rows[key], "parking", "code")), c)}, checks...)
-	return e.Transact(ctx, "clearing what is parked of "+sus.Item.String(), sus.Rule, items)
+	return e.Transact(ctx, "clearing what is parked of "+sus.Item.String(), audit.RuleOf(sus.Rule), items)
 }

@@ -48,7 +48,10 @@ func groupOf(t *auditing.Table, sus drift.Suspect) plan.GroupRef {
 }
 
 // displayParking is where it stands that the engine cannot show what a suspect displays.
-func displayParking(_ *auditing.Evidence, r *drift.Reading, _ drift.Finding) []table.Key {
+func displayParking(_ *auditing.Evidence, r *drift.Reading, f drift.Finding) []table.Key {
+	if f.Kind == drift.Parked || r.Suspect.Item == (change.Key{}) {
+		return nil
+	}
 	return []table.Key{state.ParkedKey(audit.DisplayID(r.Suspect.Rule, r.Suspect.Item))}
 }
 

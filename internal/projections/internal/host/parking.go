@@ -38,11 +38,7 @@ func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, posit
 
 // ParkTarget sets an item aside on which the engine cannot write what a rule asks for.
 func (h *Host) ParkTarget(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
-	id := state.ParkedID(b.ID, item)
-	if b.Rule.Displays() {
-		id = audit.DisplayID(b.ID, item)
-	}
-	return h.park(ctx, h.parked(id, b.ID, item, change.Position{}, why), why)
+	return h.park(ctx, h.parked(audit.TargetID(b, item), b.ID, item, change.Position{}, why), why)
 }
 
 func (h *Host) park(ctx context.Context, p state.Parked, why *rules.ItemError) error {

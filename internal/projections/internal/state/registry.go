@@ -18,7 +18,7 @@ import (
 )
 
 // Format numbers what rows and stamps look like. It rises with every change after which an engine would misread those of before.
-const Format = 5
+const Format = 6
 
 const (
 	registryPartition = "registry" // sort: table, seeding, rule/<id>, file/<name>
