@@ -52,6 +52,8 @@ export CGO_ENABLED := 0
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
 gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
+# Where several programs compute at once, each has half of the cores: their threads would only wake and displace each other.
+half_the_cores := GOMAXPROCS=$(shell echo $$((($$(getconf _NPROCESSORS_ONLN) + 1) / 2)))
 # These take longest, so they begin first: none of them is left over when all others have ended.
 longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest . ./internal/projections ./internal/proof/histories
 test_packages = $(if $(filter ./...,$(PACKAGES)),$(longest)) $(PACKAGES)
@@ -99,8 +101,8 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 
 .PHONY: test
 test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: 6 to 12 minutes on two idle cores; a skipped test fails
-	$(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
-	$(if $(filter ./...,$(PACKAGES)),$(MAKE) -j2 prove)
+	$(beside_endpoints) $(go_test) $(gotest_flags) -exec 'env $(half_the_cores)' $(TESTFLAGS) $(test_packages)
+	$(if $(filter ./...,$(PACKAGES)),$(half_the_cores) $(MAKE) -j2 prove)
 
 .PHONY: test-peers
 test-peers: ## the benchmark beside handlers written by hand, in small and without aws-lambda-stream: part of test-long
