@@ -3,6 +3,7 @@ package dynamill
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -240,4 +241,54 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARepairOfRestoredRowsHasTheirRulesCountedAnew puts the rows of counters back to an earlier time, as a backup does: what posts display
+// has later stamps then, and no worker writes over it.
+func TestARepairOfRestoredRowsHasTheirRulesCountedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHotTable(t, 12)
+		h.write(80, 0)
+		stop := h.follow("a")
+		h.write(20, 100*time.Millisecond)
+		h.expect("seeded")
+		backup := map[string]change.Item{}
+		for _, row := range h.foldRows() {
+			backup[row["pk"].Text()+row["sk"].Text()] = row
+		}
+		h.write(200, 100*time.Millisecond)
+		h.expect("followed")
+		stop()
+		for _, row := range h.foldRows() {
+			var err error
+			if former := backup[row["pk"].Text()+row["sk"].Text()]; former != nil {
+				_, err = h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(former)})
+			} else {
+				_, err = h.sim.DeleteItem(h.Context(), &dynamodb.DeleteItemInput{TableName: new("app-dynamill"),
+					Key: attributes.ItemToTable(change.Item{"pk": row["pk"], "sk": row["sk"]})})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop = h.follow("b")
+		h.write(40, 100*time.Millisecond)
+		time.Sleep(2 * time.Minute)
+		if fmt.Sprint(h.want()) == fmt.Sprint(h.shown()) {
+			t.Fatal("nothing is wrong after the rows were restored")
+		}
+		for range h.attach().Generations() { // of each rule, which begin one after the other
+			h.repair()
+			time.Sleep(time.Minute)
+		}
+		h.expect("repaired")
+		h.write(40, 100*time.Millisecond)
+		h.expect("counted anew")
+		stop()
+	})
+}
+
+// foldRows are the rows of counters.
+func (h *hotTable) foldRows() []change.Item {
+	return slices.DeleteFunc(h.items("app-dynamill"), func(row change.Item) bool { return !strings.HasPrefix(row["pk"].Text(), "fold/") })
 }

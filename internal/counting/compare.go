@@ -71,11 +71,9 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 				return fmt.Errorf("counting %s: %w", g.name, err)
 			}
 			done.add()
-			var wrong []lanes.WrongDisplay
-			if c.Purpose != Seed && c.mayShowElse(g, rows) {
-				if wrong, err = c.Generation.WrongDisplays(working, g.name); err != nil {
-					return fmt.Errorf("comparing the displays of %s: %w", g.name, err)
-				}
+			wrong, err := c.wrongDisplays(working, g, rows)
+			if err != nil {
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -104,6 +102,24 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 	}
 	c.result.Groups = done.n
 	return all, err
+}
+
+// wrongDisplays returns the targets that show something else than the rows of a group. A Repair that finds one on which no worker can write
+// has the rule counted anew: what that displays is later.
+func (c *count) wrongDisplays(ctx context.Context, g *group, rows lanes.Group) ([]lanes.WrongDisplay, error) {
+	if c.Purpose == Seed || !c.mayShowElse(g, rows) {
+		return nil, nil
+	}
+	wrong, err := c.Generation.WrongDisplays(ctx, g.name)
+	if err != nil {
+		return nil, fmt.Errorf("comparing the displays of %s: %w", g.name, err)
+	}
+	for _, d := range wrong {
+		if d.Later && !d.Parked && c.Purpose == Repair {
+			return nil, c.Generation.Lost(ctx, "what "+d.Item.String()+" displays has a later stamp than the rows of its group")
+		}
+	}
+	return wrong, nil
 }
 
 // keepMended keeps what a Seed or a Repair has mended as findings, also if the count begins anew.

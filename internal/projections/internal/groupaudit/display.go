@@ -11,8 +11,10 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/groups"
 	"github.com/dynamill/dynamill/internal/projections/internal/host"
 	"github.com/dynamill/dynamill/internal/projections/internal/plan"
+	"github.com/dynamill/dynamill/internal/projections/internal/stamp"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // WrongDisplays returns the targets that show something else than the group's rows hold. PutOff is set where a worker still has to roll the
@@ -61,6 +63,8 @@ func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.
 		}
 		d := lanes.WrongDisplay{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
 			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: Shown(g.Binding, img)}
+		d.Later = target.IsLater(img.Lookup(g.Stamp), stamp.Stamp{Context: stamp.Context(h.Planner.Incarnation, key, g.Group),
+			Version: groups.VersionOf(h.Planner, t)})
 		if d.Want != d.Have {
 			all = append(all, d)
 		}

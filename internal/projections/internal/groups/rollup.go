@@ -199,11 +199,13 @@ func (r run) showsNothing(g plan.GroupRef, key change.Key, seen change.Image) bo
 	return ok
 }
 
-// versionOf is the version of a total. What is summed and where it is shown only ever
+// VersionOf is the version of a total. What is summed and where it is shown only ever
 // changes by counts that rise, so their sum is a version.
-func (r run) versionOf(t Total) stamp.Version {
-	return stamp.VersionOf(r.Planner.Epoch, t.Operations+t.Changes)
+func VersionOf(p *plan.Planner, t Total) stamp.Version {
+	return stamp.VersionOf(p.Epoch, t.Operations+t.Changes)
 }
+
+func (r run) versionOf(t Total) stamp.Version { return VersionOf(r.Planner, t) }
 
 // hide takes the attribute off an item that lost its unique value to another.
 // The stamp stays: it keeps a stalled worker from showing there what was true before.

@@ -2,6 +2,7 @@ package target
 
 import (
 	"math"
+	"strings"
 
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -62,6 +63,15 @@ func HoldsText(c *table.Expression, attribute, text string) string {
 // UnstampedOrBelow is the further condition that the stamp is not one of a context, or sorts below a text. Both are placeholders.
 func UnstampedOrBelow(c *table.Expression, attribute, context, below string) string {
 	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %s) OR %n < %s)", attribute, attribute, context, attribute, below)
+}
+
+// IsLater reports whether UnstampedOrNotLater is not the case for a stamp that was read.
+func IsLater(stamped change.Value, s stamp.Stamp) bool {
+	behind := func(v stamp.Version) string { return stamp.Behind(s.Context, v) }
+	text, epoch := stamped.Text(), s.Version.RulesEpoch()
+	return stamped.Kind() == change.KindString && strings.HasPrefix(text, s.Context) && text > behind(s.Version) &&
+		(text < behind(stamp.VersionOf(epoch, math.MaxInt64)) || text > behind(stamp.BehindEpoch(epoch))) &&
+		text <= behind(stamp.BehindEpoch(stamp.EpochMax))
 }
 
 // UnstampedOrNotLater is the condition that the stamp is not one of this context, or not higher
