@@ -44,16 +44,19 @@ EXAMPLE ?=
 RULES ?=
 export RULES
 
-# Everything is built as it is for users: without paths of this machine and, but for the race detector, without C. So what one target has
-# compiled, the next one need not, nor another clone: most of a first build is the AWS SDK.
-export GOFLAGS := $(GOFLAGS) -trimpath
+# Every target builds with the flags of a release: without paths of this machine, and without C (but for the race detector). So targets and
+# clones share Go's build cache: most of a first build compiles the AWS SDK.
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 export CGO_ENABLED := 0
 
 beside_endpoints := DYNAMILL_REQUIRE_ENDPOINT=1 DYNAMILL_CLIENTS=$(CURDIR)/$(dir $(clients)) scripts/with-endpoints
 # Tests wait for servers more than they compute, so more of them run at once than there are cores.
 gotest_flags := -vet=off -ldflags=-w -p 4 -parallel 6 -timeout 25m
-# Where several programs compute at once, each has half of the cores: their threads would only wake and displace each other.
-half_the_cores := GOMAXPROCS=$(shell echo $$((($$(getconf _NPROCESSORS_ONLN) + 1) / 2)))
+# Where several programs compute at once, each has half of the cores: their threads would only wake and displace each other. A container may
+# have fewer cores than its machine.
+half_the_cores := GOMAXPROCS=$(shell awk -v n="$$(getconf _NPROCESSORS_ONLN)" \
+  '$$2 && $$1 + 0 && $$1 / $$2 < n { n = $$1 / $$2 } END { n = int((n + 1) / 2); print n < 1 ? 1 : n }' \
+  $(wildcard /sys/fs/cgroup/cpu.max) /dev/null)
 # These take longest, so they begin first: none of them is left over when all others have ended.
 longest := ./cmd/dynamill ./internal/streamreader ./internal/replay/verify ./internal/sim/lambdatest . ./internal/projections ./internal/proof/histories
 test_packages = $(if $(filter ./...,$(PACKAGES)),$(longest)) $(PACKAGES)
@@ -101,7 +104,7 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 
 .PHONY: test
 test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: 6 to 12 minutes on two idle cores; a skipped test fails
-	$(beside_endpoints) $(go_test) $(gotest_flags) -exec 'env $(half_the_cores)' $(TESTFLAGS) $(test_packages)
+	$(half_the_cores) $(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
 	$(if $(filter ./...,$(PACKAGES)),$(half_the_cores) $(MAKE) -j2 prove)
 
 .PHONY: test-peers

@@ -67,19 +67,19 @@ func TestVerifyFindsTheGroupsThatWereSpoiled(t *testing.T) {
 	})
 }
 
-// losesWrites is a client whose writes on one item get lost.
-type losesWrites struct {
+// lossyClient drops the updates of one item.
+type lossyClient struct {
 	*dynamosim.Sim
 	item string
 	on   atomic.Bool
 }
 
-func (d *losesWrites) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+func (c *lossyClient) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.UpdateItemOutput, error) {
-	if pk, _ := in.Key["pk"].(*ddb.AttributeValueMemberS); pk != nil && pk.Value == d.item && d.on.Load() {
+	if pk, _ := in.Key["pk"].(*ddb.AttributeValueMemberS); pk != nil && pk.Value == c.item && c.on.Load() {
 		return &dynamodb.UpdateItemOutput{}, nil
 	}
-	return d.Sim.UpdateItem(ctx, in, options...)
+	return c.Sim.UpdateItem(ctx, in, options...)
 }
 
 // TestVerifyFindsDisplaysThatAreWrong has a person write on displays. A worker shows one of them anew before verify looks again, and the
@@ -87,7 +87,7 @@ func (d *losesWrites) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInp
 func TestVerifyFindsDisplaysThatAreWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHotTable(t, 10)
-		client := &losesWrites{Sim: h.sim, item: "POST#1"}
+		client := &lossyClient{Sim: h.sim, item: "POST#1"}
 		h.tables = client
 		h.write(80, 0)
 		stop := h.follow("a")
@@ -208,8 +208,8 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 	}{
 		"nothing is kept of it": {func() change.Item { return nil }, 0, 1, false},
 		"parked": {func() change.Item {
-			parking := text("display:" + id + "/" + group)
-			return change.Item{"pk": text("parked"), "sk": parking, "id": parking, "rule": text(id),
+			parkedID := text("display:" + id + "/" + group)
+			return change.Item{"pk": text("parked"), "sk": parkedID, "id": parkedID, "rule": text(id),
 				"item": text(group), "code": text("heal.contested")}
 		}, 1, 0, false},
 		"put off, and due":         {func() change.Item { return putOff(-time.Minute) }, 0, 0, true},
@@ -218,7 +218,7 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHotTable(t, 16)
-				client := &losesWrites{Sim: h.sim, item: "POST#1"}
+				client := &lossyClient{Sim: h.sim, item: "POST#1"}
 				h.tables = client
 				h.write(80, 0)
 				stop := h.follow("a")
@@ -243,52 +243,81 @@ func TestVerifySaysWhichWrongDisplaysAreNoDrift(t *testing.T) {
 	}
 }
 
-// TestARepairOfRestoredRowsHasTheirRulesCountedAnew puts the rows of counters back to an earlier time, as a backup does: what posts display
-// has later stamps then, and no worker writes over it.
-func TestARepairOfRestoredRowsHasTheirRulesCountedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHotTable(t, 12)
-		h.write(80, 0)
-		stop := h.follow("a")
-		h.write(20, 100*time.Millisecond)
-		h.expect("seeded")
-		backup := map[string]change.Item{}
-		for _, row := range h.foldRows() {
-			backup[row["pk"].Text()+row["sk"].Text()] = row
-		}
-		h.write(200, 100*time.Millisecond)
-		h.expect("followed")
-		stop()
-		for _, row := range h.foldRows() {
-			var err error
-			if former := backup[row["pk"].Text()+row["sk"].Text()]; former != nil {
-				_, err = h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(former)})
-			} else {
-				_, err = h.sim.DeleteItem(h.Context(), &dynamodb.DeleteItemInput{TableName: new("app-dynamill"),
-					Key: attributes.ItemToTable(change.Item{"pk": row["pk"], "sk": row["sk"]})})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		stop = h.follow("b")
-		h.write(40, 100*time.Millisecond)
-		time.Sleep(2 * time.Minute)
-		if fmt.Sprint(h.want()) == fmt.Sprint(h.shown()) {
-			t.Fatal("nothing is wrong after the rows were restored")
-		}
-		for range h.attach().Generations() { // of each rule, which begin one after the other
-			h.repair()
-			time.Sleep(time.Minute)
-		}
-		h.expect("repaired")
-		h.write(40, 100*time.Millisecond)
-		h.expect("counted anew")
-		stop()
-	})
+// TestRepairTakesStampsOffThatAreLaterThanRestoredRows restores the folded rows of an earlier time, as from a backup: targets then have
+// later stamps, and no worker writes over them, whether they show what is right or not.
+func TestRepairTakesStampsOffThatAreLaterThanRestoredRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes int
+		mended bool // but for the counts of operations
+	}{
+		"displays are right":          {},
+		"displays are wrong":          {writes: 40},
+		"rows and displays are right": {mended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHotTable(t, 12)
+				h.write(80, 0)
+				stop := h.follow("a")
+				h.write(20, 100*time.Millisecond)
+				h.expect("seeded")
+				backup := h.foldedRows()
+				h.write(200, 100*time.Millisecond)
+				h.expect("followed")
+				stop()
+				if c.mended {
+					backup = h.foldedRows()
+					for _, row := range backup {
+						row["ops"] = change.Number("1")
+					}
+				}
+				h.restore(backup)
+				stop = h.follow("b")
+				h.write(c.writes, 100*time.Millisecond)
+				time.Sleep(2 * time.Minute)
+				if right := fmt.Sprint(h.want()) == fmt.Sprint(h.shown()); right != (c.writes == 0) {
+					t.Fatalf("the displays are right: %v", right)
+				}
+				later := 0
+				for _, r := range h.count(counting.Verify) {
+					for _, f := range r.Findings {
+						if f.Display != nil && f.Display.StampLater {
+							later++
+						}
+					}
+				}
+				if later == 0 {
+					t.Error("verify finds no stamp that is later than its rows")
+				}
+				h.count(counting.Repair)
+				h.expect("repaired")
+				h.write(40, 100*time.Millisecond)
+				h.expect("written after the repair")
+				stop()
+			})
+		})
+	}
 }
 
-// foldRows are the rows of counters.
-func (h *hotTable) foldRows() []change.Item {
+// restore puts the folded rows back to what they were.
+func (h *hotTable) restore(backup []change.Item) {
+	h.Helper()
+	for _, row := range h.foldedRows() {
+		_, err := h.sim.DeleteItem(h.Context(), &dynamodb.DeleteItemInput{TableName: new("app-dynamill"),
+			Key: attributes.ItemToTable(change.Item{"pk": row["pk"], "sk": row["sk"]})})
+		if err != nil {
+			h.Fatal(err)
+		}
+	}
+	for _, row := range backup {
+		_, err := h.sim.PutItem(h.Context(), &dynamodb.PutItemInput{TableName: new("app-dynamill"), Item: attributes.ItemToTable(row)})
+		if err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+// foldedRows returns the folded rows.
+func (h *hotTable) foldedRows() []change.Item {
 	return slices.DeleteFunc(h.items("app-dynamill"), func(row change.Item) bool { return !strings.HasPrefix(row["pk"].Text(), "fold/") })
 }

@@ -164,7 +164,7 @@ func (c *count) findLost(ctx context.Context, opened []lanes.Shard) error {
 			if c.Purpose == Verify {
 				return errAgain{"the stream has dropped records of shard " + row.Shard}
 			}
-			return c.Generation.Lost(ctx, "the stream has dropped records of shard "+row.Shard)
+			return c.Generation.Recount(ctx, "the stream has dropped records of shard "+row.Shard)
 		}
 		s.start, s.at = dropped, max(s.at, dropped)
 		s.finished = dropped == lanes.Pad(streamapi.Highest)

@@ -71,7 +71,7 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 				return fmt.Errorf("counting %s: %w", g.name, err)
 			}
 			done.add()
-			wrong, err := c.wrongDisplays(working, g, rows)
+			wrong, err := c.compareDisplays(working, g, rows)
 			if err != nil {
 				return err
 			}
@@ -104,9 +104,9 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 	return all, err
 }
 
-// wrongDisplays returns the targets that show something else than the rows of a group. A Repair that finds one on which no worker can write
-// has the rule counted anew: what that displays is later.
-func (c *count) wrongDisplays(ctx context.Context, g *group, rows lanes.Group) ([]lanes.WrongDisplay, error) {
+// compareDisplays returns the targets that show something else than the rows of a group, or carry a stamp on which no worker can write. A
+// Repair takes such a stamp off: it displays all groups then.
+func (c *count) compareDisplays(ctx context.Context, g *group, rows lanes.Group) ([]lanes.WrongDisplay, error) {
 	if c.Purpose == Seed || !c.mayShowElse(g, rows) {
 		return nil, nil
 	}
@@ -114,10 +114,12 @@ func (c *count) wrongDisplays(ctx context.Context, g *group, rows lanes.Group) (
 	if err != nil {
 		return nil, fmt.Errorf("comparing the displays of %s: %w", g.name, err)
 	}
-	for _, d := range wrong {
-		if d.Later && !d.Parked && c.Purpose == Repair {
-			return nil, c.Generation.Lost(ctx, "what "+d.Item.String()+" displays has a later stamp than the rows of its group")
-		}
+	if c.Purpose != Repair {
+		return wrong, nil
+	}
+	later := slices.DeleteFunc(slices.Clone(wrong), func(d lanes.WrongDisplay) bool { return !d.StampLater || d.Parked })
+	if err := c.Generation.TakeOffStamps(ctx, later); err != nil {
+		return nil, fmt.Errorf("preparing the displays of %s: %w", g.name, err)
 	}
 	return wrong, nil
 }
@@ -160,7 +162,8 @@ func byGroup(a, b Finding) int { return strings.Compare(a.Group, b.Group) }
 
 // mayShowElse reports whether, in the scan, a target differed from the rows, or several targets showed the group.
 func (c *count) mayShowElse(g *group, rows lanes.Group) bool {
-	return len(g.shown) > 1 || len(g.shown) == 1 && g.shown[0] != c.Generation.DisplayOf(rows.Total)
+	return len(g.targets) > 1 || len(g.targets) == 1 &&
+		(g.targets[0].shown != c.Generation.DisplayOf(rows.Total) || g.targets[0].operations > rows.Total.Operations)
 }
 
 // compareAndMend compares one group with its rows. A Seed or a Repair mends a wrong group here, a Verify does not. It returns the rows, and
@@ -174,7 +177,7 @@ func (c *count) compareAndMend(ctx context.Context, g *group) (*suspect, lanes.G
 		case found.want.Overflow && rows.Total.Overflow: // no number holds what the items add, and the rows say so
 			return nil, rows, nil
 		case rows.Total.Overflow && c.Purpose != Verify:
-			return nil, rows, c.Generation.Lost(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
+			return nil, rows, c.Generation.Recount(ctx, "a row of "+g.name+" holds no number, or DynamoDB refused to add to it")
 		case found.difference.IsEmpty() && !rows.Total.Overflow:
 			return nil, rows, nil
 		case c.Purpose == Verify:

@@ -41,21 +41,23 @@ type Generation interface {
 	Park(ctx context.Context, keys []change.Key) error
 	// NoteCount keeps how far the count has read, before it writes to any group.
 	NoteCount(ctx context.Context, m lanes.CountExtent) error
-	// Lost begins a new generation, because records of this one were lost. It always returns an error, with which the count ends.
-	Lost(ctx context.Context, reason string) error
+	// Recount begins a new generation, and logs the reason. It always returns an error, which ends the count.
+	Recount(ctx context.Context, reason string) error
 	// Group reads the rows of a group: what it began with first.
 	Group(ctx context.Context, group string) (lanes.Group, error)
 	// Groups calls f with each group that has a row.
 	Groups(ctx context.Context, f func(group string) error) error
 	// Mend adds a difference to what a group began with, if its row has as many operations as were read; false if it has not.
 	Mend(ctx context.Context, group string, difference tally.Amount, operations int64) (bool, error)
-	// TargetOf is the group that an item displays, and what it shows; no group if it displays none.
-	TargetOf(key change.Key, image change.Image) (group, shown string)
+	// TargetOf is the group that an item displays, what it shows, and how many operations its stamp counts; no group if it displays none.
+	TargetOf(key change.Key, image change.Image) (group, shown string, operations int64)
 	// DisplayOf is what a target shows of an amount.
 	DisplayOf(a tally.Amount) string
-	// WrongDisplays returns the targets that show something else than the group's rows hold. PutOff is set where a worker still has to roll
-	// the group up.
+	// WrongDisplays returns the targets that show something else than the group's rows hold, or that carry a stamp on which no worker can
+	// write. PutOff is set where a worker still has to roll the group up.
 	WrongDisplays(ctx context.Context, group string) ([]lanes.WrongDisplay, error)
+	// TakeOffStamps takes the stamps of targets off on which no worker can write. RollUp then shows the group there.
+	TakeOffStamps(ctx context.Context, targets []lanes.WrongDisplay) error
 	// RollUp shows groups on their targets.
 	RollUp(ctx context.Context, groups []string) error
 }
@@ -162,7 +164,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		case starts == startsMax && cfg.Purpose == Verify:
 			return Result{Undecided: again.why}, nil
 		case starts == startsMax:
-			return Result{}, cfg.Generation.Lost(ctx, again.why)
+			return Result{}, cfg.Generation.Recount(ctx, again.why)
 		}
 		if cfg.Purpose == Repair {
 			mended = result.Findings
@@ -245,8 +247,8 @@ func (c *count) scan(ctx context.Context) error {
 	err := c.Items(ctx, func(key change.Key, image change.Image) error {
 		items.add()
 		if c.Purpose != Seed {
-			if group, shown := c.Generation.TargetOf(key, image); group != "" {
-				if err := c.evidence.addTarget(group, key, shown); err != nil {
+			if group, shown, operations := c.Generation.TargetOf(key, image); group != "" {
+				if err := c.evidence.addTarget(group, key, target{shown, operations}); err != nil {
 					return err
 				}
 			}

@@ -35,7 +35,13 @@ type group struct {
 	name    string
 	items   []tally.Amount // what the items add: as one amount, unless no number holds what only some of them add up to
 	entries []entry
-	shown   []string // what targets showed in the scan
+	targets []target // in the scan
+}
+
+// target is what a target showed in the scan, and how many operations its stamp counted.
+type target struct {
+	shown      string
+	operations int64
 }
 
 func newEvidence(dir string) (*evidence, error) {
@@ -118,9 +124,9 @@ func (e *evidence) addGroup(name string) error {
 }
 
 // addTarget keeps what an item shows of a group, which is looked at even if no item adds to it.
-func (e *evidence) addTarget(group string, key change.Key, shown string) error {
+func (e *evidence) addTarget(group string, key change.Key, t target) error {
 	k := append(extsort.AppendText(nil, group), ofTarget)
-	return e.groups.Add(append(k, key.String()...), []byte(shown))
+	return e.groups.Add(append(k, key.String()...), append(binary.BigEndian.AppendUint64(nil, uint64(t.operations)), t.shown...))
 }
 
 // seal turns what items add into what groups have. What records say from now on is kept in memory.
@@ -166,7 +172,7 @@ func (e *evidence) each(f, thin func(*group) error) error {
 			g, most = &group{name: name}, entriesKept
 		}
 		if rest[0] == ofTarget {
-			g.shown = append(g.shown, string(data))
+			g.targets = append(g.targets, target{string(data[8:]), int64(binary.BigEndian.Uint64(data))})
 			return nil
 		}
 		amount := tally.Parse(string(data))

@@ -52,7 +52,7 @@ type WrongDisplay struct {
 	Attribute  string
 	Want, Have string    // as people read them; "" for nothing
 	Stamp      string    // another one once a worker has written the display
-	Later      bool      // the stamp is later than the rows, as after these were restored from a backup: no worker writes over it
+	StampLater bool      // than the rows, as after these were restored from a backup: no worker writes over it
 	Parked     bool      // the item is parked under the rule: no worker writes it
 	PutOff     time.Time // until when the roll-up is put off; zero: it is not
 }

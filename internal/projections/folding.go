@@ -16,6 +16,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/seeding"
 	"github.com/dynamill/dynamill/internal/projections/internal/state"
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
+	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
 // What a driver that reads shards, and a count of the table, know of hot rules.
@@ -97,7 +98,23 @@ func (e *Engine) generation(b *plan.Binding) *Generation {
 		return groupaudit.WrongDisplays(ctx, e.host, g)
 	}
 	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now,
-		Compare: compare, Rederive: e.Rederive, Shown: groupaudit.Shown, Wanted: groupaudit.Wanted}
+		Compare: compare, TakeOff: e.takeOffStamps, Rederive: e.Rederive, Shown: groupaudit.Shown,
+		OperationsShown: groupaudit.OperationsShown, Wanted: groupaudit.Wanted}
+}
+
+// takeOffStamps takes stamps off targets that are still as they were read. The next roll-up of their groups writes there.
+func (e *Engine) takeOffStamps(ctx context.Context, b *plan.Binding, stamped []lanes.WrongDisplay) error {
+	return e.registry.Under(ctx, func() error {
+		for _, d := range stamped {
+			w := target.On(b, "taking a stamp off "+d.Item.String()+" that is later than its rows", d.Item)
+			w.TakeOff(b.Stamp)
+			w.Condition = table.Whole(w.Same(b.Stamp, change.String(d.Stamp)))
+			if _, _, err := e.host.Targets.Write(ctx, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // showGroups rolls groups up, whatever changed.

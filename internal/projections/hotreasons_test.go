@@ -18,7 +18,7 @@ func TestRecountOfLostRecordsLogsItsReason(t *testing.T) {
 			_, err := e.OpenShard(w.ctx, ShardClaim{Shard: "new", Checkpoint: "5", Trimmed: dropped})
 			return err
 		},
-		"a count began too often": func(e *Engine) error { return e.Generations()[0].Lost(w.ctx, "a count began too often") },
+		"a count began too often": func(e *Engine) error { return e.Generations()[0].Recount(w.ctx, "a count began too often") },
 	} {
 		var log bytes.Buffer
 		e := w.counting()

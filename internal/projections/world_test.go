@@ -281,15 +281,15 @@ func stampOf(name string) string { return StampPrefix + idOf(name) }
 // parkedID is the id of what is parked, given with the rule's name instead of its id.
 func parkedID(text string) string {
 	name, rest, _ := strings.Cut(text, "/")
-	prefix, bare := cutPrefix(name)
+	prefix, bare := splitParkedID(name)
 	if strings.HasPrefix(bare, "@") {
 		return text
 	}
 	return prefix + idOf(bare) + "/" + rest
 }
 
-// cutPrefix returns an id of what is parked without the word that begins it, and the word.
-func cutPrefix(id string) (prefix, rest string) {
+// splitParkedID splits the id of a parked record into its prefix, such as "display:", and the rest.
+func splitParkedID(id string) (prefix, rest string) {
 	for _, prefix := range []string{"contested:", "display:"} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok {
 			return prefix, rest
@@ -308,7 +308,7 @@ func (w *world) spelled(ids []string) []string {
 		}
 	}
 	for i, text := range ids {
-		prefix, rest := cutPrefix(text)
+		prefix, rest := splitParkedID(text)
 		id, behind, _ := strings.Cut(rest, "/")
 		if names[id] != "" {
 			ids[i] = prefix + names[id] + rest[len(rest)-len(behind)-min(len(rest)-len(id), 1):]

@@ -121,10 +121,10 @@ func TestNothingIsCompleteWhileAnotherStillWorks(t *testing.T) {
 		}
 		slow := r.process()
 		slowWorks := make(chan struct{})
-		tellOnce := sync.OnceFunc(func() { close(slowWorks) })
+		signalSlow := sync.OnceFunc(func() { close(slowWorks) })
 		slow.hook = func(call string) {
 			if call == "work" {
-				tellOnce()
+				signalSlow()
 				time.Sleep(time.Minute)
 			}
 		}

@@ -34,7 +34,7 @@ rules:
   weight: { sum: weight, of: Post, each: tags as tag, by: { tag: tag, postId: postId }, as: Tag.weight }
 `
 
-// boxes counts boxes in boxes.
+// boxes counts the boxes that name another box.
 const boxes = `version: 1
 table: { keys: [pk, sk] }
 entities:
@@ -43,7 +43,7 @@ rules:
   inside: { count: Box, as: Box.inside, by: { boxId: inBox } }
 `
 
-// putsFullBox puts a box that has no room for an attribute, and that is in the box of this name.
+// putsFullBox puts a box of the largest size that DynamoDB holds, inside another one.
 func putsFullBox(box, in string) Step {
 	it := row("pk=BOX#" + box + ", sk=INFO, inBox=" + in)
 	it[ballast] = change.String("")
@@ -122,8 +122,8 @@ func foundSchedules() []schedule {
 			steps: []Step{putsWeighed("#0"), {Turns: Rest, Kind: Judge}, putsWeighed("#1"), {Turns: Rest, Kind: Judge}, putsWeighed("#0")},
 		},
 		{
-			// What the box cannot show is parked until the operator has it tried again, whatever becomes of what it causes itself.
-			name: "a box without room for its count, which could not name its own box, can", rules: boxes,
+			// The display of box a stays parked until a retry, also after a good record clears the parked source.
+			name: "a full box with a bad inBox gets a good one, and its display stays parked", rules: boxes,
 			steps: []Step{
 				puts("pk=BOX#b, sk=INFO, inBox=a"), putsFullBox("a", "c#d"), {Turns: Rest, Kind: Judge}, puts("pk=BOX#a, sk=INFO, inBox=c"),
 			},

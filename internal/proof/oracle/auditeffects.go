@@ -158,8 +158,10 @@ func code(err error) string {
 	return "item.unreadable"
 }
 
-// displayParking begins the id of the row of an item on which a rule's value cannot be shown.
-const displayParking = "display:"
+// displayPrefix begins the id of the row of a target on which a rule's value cannot be shown.
+const displayPrefix = "display:"
+
+func parksDisplay(row change.Item) bool { return strings.HasPrefix(row["id"].Text(), displayPrefix) }
 
 // takeRefused takes over what the ledger has in force for an (item, rule) that
 // is parked because DynamoDB refused a write or cannot hold a sum. Where it
@@ -169,7 +171,7 @@ func (a *audit) takeRefused() {
 		r := a.rows[row]
 		id, item := r["rule"].Text(), change.ParseKey(r["item"].Text())
 		entry, inLedger := a.rows[stateKey("i/"+item.String(), "e")]
-		if !inLedger || strings.HasPrefix(r["id"].Text(), displayParking) || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
+		if !inLedger || parksDisplay(r) || !a.excepted(r) || r["code"].Text() == string(ContestedHeals) {
 			continue
 		}
 		a.takeRefusedOf(id, item, EffectsIn(entry))
@@ -290,8 +292,10 @@ func (a *audit) parked() {
 func (a *audit) excepted(row change.Item) bool {
 	code := Exception(row["code"].Text())
 	if rule := a.ids[row["rule"].Text()]; rule != nil {
-		display := strings.HasPrefix(row["id"].Text(), displayParking)
-		if display && !rule.Displays() || !display && rule.Displays() && code == ContestedHeals { // another program's write is on the target
+		if parksDisplay(row) && !rule.Displays() {
+			return false
+		}
+		if code == ContestedHeals && rule.Displays() && !parksDisplay(row) { // another program overwrites a display, never a source
 			return false
 		}
 	}

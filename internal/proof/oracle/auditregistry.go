@@ -38,7 +38,7 @@ var rowForms = []form{
 	{"ref/", "", []string{"a"}, []string{"child"}},
 	{"parent/", "position", nil, []string{"a", "changes", "deleted", "former", "ttl"}}, // one of the first two: see positions
 	{"parked", "contested:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
-	{"parked", displayParking, []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, nil},
+	{"parked", displayPrefix, []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, nil},
 	{"parked", "values:", []string{"id", "rule", "code", "reason", "parking", "parkedAt"}, []string{"item", "value"}},
 	{"parked", "", []string{"id", "rule", "item", "code", "reason", "parking", "parkedAt"}, []string{"position", "with"}},
 	{"missing", "", []string{"entity", "sources", "targets", "examples", "about", "all", "whole", "at", "by"},

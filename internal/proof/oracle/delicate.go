@@ -86,7 +86,7 @@ func (a *audit) overflows(row change.Item) bool {
 		return false
 	}
 	delicate := a.items.delicate(rule)
-	display := strings.HasPrefix(row["id"].Text(), displayParking)
+	display := parksDisplay(row)
 	if m.Entity == rule.Source && !display {
 		all, _ := shares(rule, &m, item)
 		if slices.ContainsFunc(all, func(c share) bool { return delicate[c.Group] }) {

@@ -26,16 +26,19 @@ var Installed = sync.OnceValues(func() (*Schemas, error) {
 	return Load(strings.TrimSpace(string(said)))
 })
 
-// moduleRoot is the folder of go.mod, above the present folder.
+// moduleRoot returns the nearest folder with a go.mod, from the working directory upwards. With -trimpath, runtime.Caller tells no path.
 func moduleRoot() (string, error) {
-	here, err := os.Getwd()
-	for ; err == nil; here = filepath.Dir(here) {
-		if _, err := os.Stat(filepath.Join(here, "go.mod")); err == nil {
-			return here, nil
-		}
-		if here == filepath.Dir(here) {
-			return "", errors.New("no folder above the present one has a go.mod")
-		}
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
 	}
-	return "", err
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder, nil
+		}
+		if folder == filepath.Dir(folder) {
+			return "", errors.New("no go.mod in the working directory or above it")
+		}
+		folder = filepath.Dir(folder)
+	}
 }

@@ -79,8 +79,8 @@ func again(rule, item, code string) func(*world, change.Item) {
 	}
 }
 
-// display parks a display of a rule, too; without a code, its row is torn.
-func display(rule, item, code string) func(w *world, it change.Item) {
+// parkedDisplay adds the parked record of a display; without a code, it is torn.
+func parkedDisplay(rule, item, code string) func(w *world, it change.Item) {
 	return func(w *world, it change.Item) {
 		other := maps.Clone(it)
 		id := oracle.RuleID(rule)
@@ -116,15 +116,15 @@ func TestParkedRecordIsHeldToItsItem(t *testing.T) {
 		"of a good source with an entry":   {parkedRow(badChild, again("effort", "DESK#3/INFO", "value.type")), ""},
 		"of a source that is gone":         {parkedRow(badChild, again("effort", "DESK#9/INFO", "value.type")), drift.Surplus},
 		"of a good unique value":           {parkedRow(badChild, again("@Post", "POST#1/POST#1", "value.type")), drift.Surplus},
-		"of a target":                      {parkedRow(badChild, again("effort", "USER#1/PROFILE", "value.type")), drift.Surplus},
-		"of a display":                     {parkedRow(badChild, display("effort", "USER#1/PROFILE", "value.type")), drift.Surplus},
-		"of a display, without a code":     {parkedRow(badChild, display("effort", "USER#1/PROFILE", "")), drift.Surplus},
-		"of a display of a copy":           {parkedRow(badChild, display("author", "DESK#1/INFO", "write.rejected")), drift.Surplus},
+		"of a target, as of a source":      {parkedRow(badChild, again("effort", "USER#1/PROFILE", "value.type")), drift.Surplus},
+		"of a display":                     {parkedRow(badChild, parkedDisplay("effort", "USER#1/PROFILE", "value.type")), drift.Surplus},
+		"of a display, without a code":     {parkedRow(badChild, parkedDisplay("effort", "USER#1/PROFILE", "")), drift.Surplus},
+		"of a display of no display rule":  {parkedRow(badChild, parkedDisplay("author", "DESK#1/INFO", "write.rejected")), drift.Surplus},
 		"of an unknown rule":               {parkedRow(badChild, again("newer", "DESK#1/INFO", "value.type")), ""},
 		"of an unknown locator":            {parkedRow(badChild, again("@User", "DESK#1/INFO", "value.type")), ""},
 		"stays, for a write was rejected":  {parkedRow(badChild, again("author", "DESK#1/INFO", "write.rejected")), ""},
-		"stays, for healing was contested": {parkedRow(badChild, display("effort", "USER#1/PROFILE", "heal.contested")), ""},
-		"stays, for a sum fits no number":  {parkedRow(badChild, display("effort", "USER#1/PROFILE", "number.overflow")), ""},
+		"stays, for healing was contested": {parkedRow(badChild, parkedDisplay("effort", "USER#1/PROFILE", "heal.contested")), ""},
+		"stays, for a sum fits no number":  {parkedRow(badChild, parkedDisplay("effort", "USER#1/PROFILE", "number.overflow")), ""},
 		"stays in place of what is asked":  {parkedRow(badChild, set("code", str("write.rejected"))), ""},
 		"of a stream record": {parkedRow(badChild, func(w *world, it change.Item) {
 			other := texts("pk", "parked", "sk", "record/1", "id", "record/1", "code", "record.json", "raw", "{")

@@ -61,6 +61,9 @@ func (a *Auditor) Adjustments(want, have effects.ByKey) []drift.Amount {
 func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img change.Image) int64 {
 	context, v := stamp.Context(a.Incarnation, key, within), img.Lookup(b.Stamp)
 	highest := int64(RaisedMax)
+	if b.Rule.Folds() { // the generation stands above the operations
+		highest = (b.Counted.Load()+1)<<stamp.GenerationShift - 1
+	}
 	s, ok := stamp.Read(v, context)
 	if !ok {
 		highest = 0 // whatever it is, DynamoDB compares the texts
@@ -69,7 +72,7 @@ func (a *Auditor) CountShown(b *plan.Binding, key change.Key, within string, img
 		v.Text() > stamp.Behind(context, stamp.VersionOf(a.Epoch, highest)) {
 		return math.MaxInt64
 	}
-	if b.Rule.Folds() { // the operations alone: the generation stands above them
+	if b.Rule.Folds() {
 		return s.Version.Count() & (1<<stamp.GenerationShift - 1)
 	}
 	return s.Version.Count()

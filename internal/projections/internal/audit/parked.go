@@ -24,14 +24,14 @@ func (a *Auditor) parkingJudged(p ParkedRow) bool {
 	return !a.ParkingStays(p) && !strings.HasPrefix(p.Code, "record.")
 }
 
-// ParkingStays is the function of this name for a row.
+// ParkingStays reports whether a row stays until an operator retries or discards it. A display's row never does under a rule that displays
+// nothing.
 func (a *Auditor) ParkingStays(p ParkedRow) bool {
-	if b := a.ByID(p.ID); !p.Display {
+	b := a.ByID(p.ID)
+	if !p.Display {
 		return ParkingStays(b, p.Code)
-	} else if b != nil && !b.Rule.Displays() {
-		return false
 	}
-	return p.Code == effects.CodeWriteRejected || p.Code == effects.CodeHealContested || p.Code == effects.CodeNumberOverflow
+	return (b == nil || b.Rule.Displays()) && (p.Code == effects.CodeNumberOverflow || ParkingStays(b, p.Code))
 }
 
 // ParkedRow is one row of the state table that sets an (item, rule) aside.
@@ -39,7 +39,7 @@ type ParkedRow struct {
 	ID      string // the rule id, or "@" and the locator
 	Item    string // the item's key as text
 	Code    string // "" if the row's attributes contradict its key
-	Display bool   // it is the target, for what the rule displays on it
+	Display bool   // the row parks what the rule displays on the item
 }
 
 // ReadParked reads a row that sets an (item, rule) aside. It reports false for a
@@ -118,21 +118,21 @@ func compareCode(f drift.Finding, want string, row change.Item) []drift.Finding 
 // displayPrefix begins the id of the row of a display.
 const displayPrefix = "display:"
 
-// DisplayID is the id of the row of a target on which the engine cannot show what a rule displays. The target may be a source of the
-// rule, too: as such it has a row of its own.
+// DisplayID is the id under which a display is parked. As a source of the same rule, the target has a row of its own.
 func DisplayID(ruleID string, target change.Key) string {
 	return displayPrefix + ruleID + "/" + target.String()
 }
 
-// TargetID is the id of the row of an item on which the engine cannot write what a rule asks for.
-func TargetID(b *plan.Binding, item change.Key) string {
+// ParkedTargetID is the id under which the engine parks an item that it cannot write for a rule: DisplayID if the rule displays something,
+// else that of the (item, rule).
+func ParkedTargetID(b *plan.Binding, item change.Key) string {
 	if b.Rule.Displays() {
 		return DisplayID(b.ID, item)
 	}
 	return b.ID + "/" + item.String()
 }
 
-// RuleOf is the rule, or locator, of what the audit knows of parked records: it tells those of displays by this prefix.
+// RuleOf returns the rule id or locator of a suspect that is parked: if a display is, the suspect's Rule begins with displayPrefix.
 func RuleOf(id string) string { return strings.TrimPrefix(id, displayPrefix) }
 
 // The codes under which contested targets are listed among the parked records.

@@ -63,7 +63,7 @@ var common = map[drift.Kind]*Procedure{
 	drift.Locator:  sets,
 	drift.Position: torn,
 	drift.Task:     torn,
-	drift.Leftover: {Judge: judgeLeftover, Parkings: leftoverParking},
+	drift.Leftover: {Judge: judgeLeftover, Parkings: leftoverParkings},
 	drift.Parked:   {Rows: Rows{ParkedRows}, Judge: judgeParked, Mend: ClearParked},
 }
 

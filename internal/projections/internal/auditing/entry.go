@@ -135,10 +135,10 @@ func (e *Evidence) CheckEntry(item change.Key, ent *plan.Entry) ddb.TransactWrit
 	return e.Tables.CheckPart(state.EntryKey(item), state.EntryIs(c, ent), c)
 }
 
-// leftoverParking is where it stands that the engine cannot take off what a rule has left.
-func leftoverParking(e *Evidence, r *drift.Reading, _ drift.Finding) []table.Key {
+// leftoverParkings are the keys under which the engine parks what a rule has left and it cannot take off.
+func leftoverParkings(e *Evidence, r *drift.Reading, _ drift.Finding) []table.Key {
 	if b := e.AnyByID(r.Suspect.Rule); b != nil {
-		return []table.Key{state.ParkedKey(audit.TargetID(b, r.Suspect.Item))}
+		return []table.Key{state.ParkedKey(audit.ParkedTargetID(b, r.Suspect.Item))}
 	}
 	return nil
 }

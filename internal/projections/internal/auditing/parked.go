@@ -14,7 +14,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// parkedKey is the key of the row that a suspect is about: of a display, the suspect's rule has that prefix.
+// parkedKey is the key of the parked record that a suspect is about. If a display is parked, the suspect's Rule begins with "display:".
 func parkedKey(sus drift.Suspect) table.Key {
 	return state.ParkedItemKey(sus.Rule, sus.Item)
 }

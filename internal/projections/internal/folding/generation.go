@@ -27,11 +27,14 @@ type Generation struct {
 	Number  int64
 	Show    func(ctx context.Context, groups []plan.GroupRef) error // displays groups on their targets
 	Compare func(ctx context.Context, g plan.GroupRef) ([]lanes.WrongDisplay, error)
+	TakeOff func(ctx context.Context, b *plan.Binding, stamped []lanes.WrongDisplay) error // takes stamps off that are still as they were read
 	// Rederive brings what is derived of items up to date.
 	Rederive func(ctx context.Context, keys []change.Key) error
 	Shown    func(b *plan.Binding, img change.Image) string // what an item shows of a group
-	Wanted   func(b *plan.Binding, a tally.Amount) string   // what it should show of an amount
-	Now      func() time.Time
+	// OperationsShown is how many operations are in the stamp on an item.
+	OperationsShown func(p *plan.Planner, g plan.GroupRef, key change.Key, img change.Image) int64
+	Wanted          func(b *plan.Binding, a tally.Amount) string // what it should show of an amount
+	Now             func() time.Time
 }
 
 // Rule is the rule's name.
@@ -111,17 +114,22 @@ func (g *Generation) Amounts(key change.Key, img change.Image) (map[string]tally
 // Park sets items aside that the rule cannot read, if it still cannot.
 func (g *Generation) Park(ctx context.Context, keys []change.Key) error { return g.Rederive(ctx, keys) }
 
-// TargetOf is the group that an item displays, and what it shows; no group if it displays none.
-func (g *Generation) TargetOf(key change.Key, img change.Image) (group, shown string) {
+// TargetOf is the group that an item displays, what it shows, and how many operations its stamp counts; no group if it displays none.
+func (g *Generation) TargetOf(key change.Key, img change.Image) (group, shown string, operations int64) {
 	m, ok := g.Planner.Set.Identify(key, img)
 	if !ok || m.Entity != g.Binding.Rule.Target {
-		return "", ""
+		return "", "", 0
 	}
 	group, ok, err := g.Binding.Rule.GroupOf(&m, img)
 	if err != nil || !ok {
-		return "", ""
+		return "", "", 0
 	}
-	return group, g.Shown(g.Binding, img)
+	return group, g.Shown(g.Binding, img), g.OperationsShown(g.Planner, g.ref(group), key, img)
+}
+
+// TakeOffStamps takes stamps off targets on which no worker can write because of them.
+func (g *Generation) TakeOffStamps(ctx context.Context, stamped []lanes.WrongDisplay) error {
+	return g.TakeOff(ctx, g.Binding, stamped)
 }
 
 // DisplayOf is what a target shows of an amount.
@@ -177,8 +185,8 @@ func (g *Generation) NoteCount(ctx context.Context, m lanes.CountExtent) error {
 	return g.Registry.Announce(ctx)
 }
 
-// Lost begins a new generation, because records of this one were lost. It always returns an error, with which the count ends.
-func (g *Generation) Lost(ctx context.Context, reason string) error {
+// Recount begins a new generation, and logs the reason. It always returns an error, which ends the count.
+func (g *Generation) Recount(ctx context.Context, reason string) error {
 	g.Tables.Logger.WarnContext(ctx, "recounting a rule", "rule", g.Rule(), "reason", reason)
 	return g.Registry.Recount(ctx, []*plan.Binding{g.Binding})
 }

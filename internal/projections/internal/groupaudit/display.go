@@ -1,7 +1,10 @@
 package groupaudit
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -17,9 +20,29 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/target"
 )
 
-// WrongDisplays returns the targets that show something else than the group's rows hold. PutOff is set where a worker still has to roll the
-// group up. The first item that is known by a unique value shows the group, the others show nothing. If no number holds the total, it
-// returns nothing.
+// operationsMask leaves the operations of a count that a generation stands above.
+const operationsMask = 1<<stamp.GenerationShift - 1
+
+// OperationsShown returns how many operations of a group are in the stamp on a target; 0 without a stamp, or if it is of an earlier rules
+// epoch or generation, and math.MaxInt64 if it is of a later one.
+func OperationsShown(p *plan.Planner, g plan.GroupRef, key change.Key, img change.Image) int64 {
+	s, ok := stamp.Read(img.Lookup(g.Stamp), stamp.Context(p.Incarnation, key, g.Group))
+	if !ok {
+		return 0
+	}
+	count := s.Version.Count()
+	switch order := cmp.Or(cmp.Compare(s.Version.RulesEpoch(), p.Epoch), cmp.Compare(count>>stamp.GenerationShift, g.Counted.Load())); {
+	case order < 0:
+		return 0
+	case order > 0:
+		return math.MaxInt64
+	}
+	return count & operationsMask
+}
+
+// WrongDisplays returns the targets that show something else than the group's rows hold, or that carry a stamp on which no worker can
+// write. PutOff is set where a worker still has to roll the group up. The first item that is known by a unique value shows the group, the
+// others show nothing. If no number holds the total, it returns nothing.
 func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.WrongDisplay, error) {
 	doing, due := "comparing the displays of "+g.Group, state.DueRollupKey(g)
 	keys := groups.TotalKeys(g)
@@ -63,9 +86,13 @@ func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.
 		}
 		d := lanes.WrongDisplay{Item: key, Attribute: strings.Join(g.Rule.Writes, ", "), Stamp: img.Lookup(g.Stamp).Text(),
 			PutOff: putOff, Want: formOf(g.Rule).Shown(values), Have: Shown(g.Binding, img)}
-		d.Later = target.IsLater(img.Lookup(g.Stamp), stamp.Stamp{Context: stamp.Context(h.Planner.Incarnation, key, g.Group),
+		d.StampLater = target.IsLater(img.Lookup(g.Stamp), stamp.Stamp{Context: stamp.Context(h.Planner.Incarnation, key, g.Group),
 			Version: groups.VersionOf(h.Planner, t)})
-		if d.Want != d.Have {
+		switch {
+		case d.Want != d.Have:
+			all = append(all, d)
+		case d.StampLater: // it is right, and would stay as it is
+			d.Attribute, d.Want, d.Have = g.Stamp, fmt.Sprintf("a count of at most %d", t.Operations&operationsMask), d.Stamp
 			all = append(all, d)
 		}
 	}

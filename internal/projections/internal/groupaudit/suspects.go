@@ -27,7 +27,7 @@ import (
 )
 
 var procedure = &auditing.Procedure{
-	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{displayCandidates}, Judge: judge, Parkings: displayParking,
+	Rows: auditing.Rows{totalRows}, More: readMore, Items: auditing.Items{displayCandidates}, Judge: judge, Parkings: displayParkings,
 	Operations: operations, Mend: mendTotal,
 }
 
@@ -47,8 +47,8 @@ func groupOf(t *auditing.Table, sus drift.Suspect) plan.GroupRef {
 	return plan.GroupRef{Binding: t.ByID(sus.Rule), Group: sus.Group}
 }
 
-// displayParking is where it stands that the engine cannot show what a suspect displays.
-func displayParking(_ *auditing.Evidence, r *drift.Reading, f drift.Finding) []table.Key {
+// displayParkings are the keys under which a suspect's display is parked. A finding about a parked record has none.
+func displayParkings(_ *auditing.Evidence, r *drift.Reading, f drift.Finding) []table.Key {
 	if f.Kind == drift.Parked || r.Suspect.Item == (change.Key{}) {
 		return nil
 	}

@@ -22,10 +22,10 @@ import (
 
 // ParkedRow is the row that sets an (item, rule) aside.
 func (h *Host) ParkedRow(ruleID string, item change.Key, position change.Position, why *rules.ItemError) table.Row {
-	return h.parked(state.ParkedID(ruleID, item), ruleID, item, position, why).Row()
+	return h.newParked(state.ParkedID(ruleID, item), ruleID, item, position, why).Row()
 }
 
-func (h *Host) parked(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) state.Parked {
+func (h *Host) newParked(id, ruleID string, item change.Key, position change.Position, why *rules.ItemError) state.Parked {
 	return state.Parked{
 		ID: id, Rule: ruleID, Item: item, Code: why.Code, Reason: why.Reason, Position: position, At: h.Now(), Parking: state.NewID(),
 	}
@@ -33,15 +33,15 @@ func (h *Host) parked(id, ruleID string, item change.Key, position change.Positi
 
 // ParkID sets an item aside under a rule or a locator; position is that of the record to blame, zero for none.
 func (h *Host) ParkID(ctx context.Context, ruleID string, item change.Key, position change.Position, why *rules.ItemError) error {
-	return h.park(ctx, h.parked(state.ParkedID(ruleID, item), ruleID, item, position, why), why)
+	return h.putParked(ctx, h.newParked(state.ParkedID(ruleID, item), ruleID, item, position, why), why)
 }
 
-// ParkTarget sets an item aside on which the engine cannot write what a rule asks for.
+// ParkTarget sets aside an item that the engine cannot write for a rule, under audit.ParkedTargetID.
 func (h *Host) ParkTarget(ctx context.Context, b *plan.Binding, item change.Key, why *rules.ItemError) error {
-	return h.park(ctx, h.parked(audit.TargetID(b, item), b.ID, item, change.Position{}, why), why)
+	return h.putParked(ctx, h.newParked(audit.ParkedTargetID(b, item), b.ID, item, change.Position{}, why), why)
 }
 
-func (h *Host) park(ctx context.Context, p state.Parked, why *rules.ItemError) error {
+func (h *Host) putParked(ctx context.Context, p state.Parked, why *rules.ItemError) error {
 	_, err := h.Tables.PutState(ctx, p.Rule, "parking "+p.Item.String(), p.Row(), "", table.NewExpression())
 	if err == nil {
 		h.NoteParked(ctx, p.Rule, p.Item, why)

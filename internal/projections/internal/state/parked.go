@@ -13,7 +13,7 @@ import (
 	"github.com/dynamill/dynamill/internal/projections/internal/table"
 )
 
-// ParkedPartition holds all that is parked. Sort key: <rule id>/<item key>, display:<rule id>/<item key>, contested:<id>/<target>,
+// ParkedPartition holds all that is parked. Sort key: <rule id>/<item key>, display:<rule id>/<target>, contested:<id>/<target>,
 // values:<rule id>/<group>, or record/<position>.
 const ParkedPartition = "parked"
 

@@ -65,7 +65,7 @@ func UnstampedOrBelow(c *table.Expression, attribute, context, below string) str
 	return c.Format(" AND (attribute_not_exists(%n) OR NOT begins_with(%n, %s) OR %n < %s)", attribute, attribute, context, attribute, below)
 }
 
-// IsLater reports whether UnstampedOrNotLater is not the case for a stamp that was read.
+// IsLater reports whether a stamp that was read makes UnstampedOrNotLater false: no worker writes over it.
 func IsLater(stamped change.Value, s stamp.Stamp) bool {
 	behind := func(v stamp.Version) string { return stamp.Behind(s.Context, v) }
 	text, epoch := stamped.Text(), s.Version.RulesEpoch()

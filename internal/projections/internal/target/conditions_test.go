@@ -34,7 +34,7 @@ func TestAConditionOnATextAcceptsTheValuesOfThatText(t *testing.T) {
 	}
 }
 
-// TestALaterStampIsOneThatTheConditionRefuses holds IsLater against what DynamoDB makes of UnstampedOrNotLater.
+// TestALaterStampIsOneThatTheConditionRefuses compares IsLater with UnstampedOrNotLater as the simulated DynamoDB evaluates it.
 func TestALaterStampIsOneThatTheConditionRefuses(t *testing.T) {
 	w := newWorld(t, 1, dynamosim.Options{})
 	own := stamp.Stamp{Context: stamp.Context("incarnation", change.Key{Partition: "0"}, ""), Version: stamp.VersionOf(3, 70)}
