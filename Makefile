@@ -103,7 +103,7 @@ lambda: ## build bin/lambda/dynamill-{arm64,amd64}.zip; RULES=dynamill.yaml pack
 	go run ./scripts/lambdazip -o bin/lambda -rules "$$RULES"
 
 .PHONY: test
-test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: 6 to 12 minutes on two idle cores; a skipped test fails
+test: $(gotestsum) $(clients) ## every test beside DynamoDB Local, and the proof: 6 to 10 minutes on two idle cores; a skipped test fails
 	$(half_the_cores) $(beside_endpoints) $(go_test) $(gotest_flags) $(TESTFLAGS) $(test_packages)
 	$(if $(filter ./...,$(PACKAGES)),$(half_the_cores) $(MAKE) -j2 prove)
 
