@@ -83,7 +83,7 @@ func (c *count) compareAll(ctx context.Context) (all compared, err error) {
 			for _, d := range wrong {
 				if d.Parked {
 					c.result.Parked++
-				} else if d.PutOff.IsZero() || c.Purpose == Verify { // a Repair displays all groups
+				} else if d.PutOff.IsZero() || d.StampLater || c.Purpose == Verify { // a Repair displays all groups
 					all.displays = append(all.displays, display{g.name, d})
 				}
 			}

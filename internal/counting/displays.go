@@ -41,6 +41,8 @@ func (c *count) lookAtDisplays(ctx context.Context, suspects []display) error {
 			case i < 0:
 			case wrong[i].Parked:
 				c.result.Parked++
+			case wrong[i].StampLater: // no roll-up writes over it
+				c.addFinding(Finding{Group: before.group, Display: &wrong[i]})
 			case wrong[i].PutOff.After(time.Now()): // it lags, as its rule says
 			case !wrong[i].PutOff.IsZero():
 				left = append(left, display{before.group, wrong[i]})

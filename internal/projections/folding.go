@@ -95,7 +95,11 @@ func (e *Engine) Generations() (all []*Generation) {
 
 func (e *Engine) generation(b *plan.Binding) *Generation {
 	compare := func(ctx context.Context, g plan.GroupRef) ([]lanes.WrongDisplay, error) {
-		return groupaudit.WrongDisplays(ctx, e.host, g)
+		wrong, err := groupaudit.WrongDisplays(ctx, e.host, g)
+		if err == nil && slices.ContainsFunc(wrong, func(d lanes.WrongDisplay) bool { return d.StampLater }) {
+			err = e.registry.Under(ctx, func() error { return nil }) // the stamp may be of newer rules
+		}
+		return wrong, err
 	}
 	return &Generation{Folding: e.folding, Binding: b, Number: b.Generation.Load(), Show: e.showGroups, Now: e.host.Now,
 		Compare: compare, TakeOff: e.takeOffStamps, Rederive: e.Rederive, Shown: groupaudit.Shown,
@@ -104,6 +108,9 @@ func (e *Engine) generation(b *plan.Binding) *Generation {
 
 // takeOffStamps takes stamps off targets that are still as they were read. The next roll-up of their groups writes there.
 func (e *Engine) takeOffStamps(ctx context.Context, b *plan.Binding, stamped []lanes.WrongDisplay) error {
+	if len(stamped) == 0 {
+		return nil
+	}
 	return e.registry.Under(ctx, func() error {
 		for _, d := range stamped {
 			w := target.On(b, "taking a stamp off "+d.Item.String()+" that is later than its rows", d.Item)

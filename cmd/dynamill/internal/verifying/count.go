@@ -61,7 +61,7 @@ func (r *verification) count(ctx context.Context, w *session.Session, summary *v
 		found, err := counting.Run(ctx, cfg)
 		stop()
 		if errors.Is(err, projections.ErrEpochMoved) {
-			found, err = counting.Result{Undecided: "the rule is counted anew from now on"}, nil
+			found, err = counting.Result{Undecided: "the rules have changed, or the rule is counted anew: verify again"}, nil
 		}
 		if err == nil {
 			err = r.noteCount(g.Rule(), found, summary)

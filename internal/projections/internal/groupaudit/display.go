@@ -24,18 +24,17 @@ import (
 const operationsMask = 1<<stamp.GenerationShift - 1
 
 // OperationsShown returns how many operations of a group are in the stamp on a target; 0 without a stamp, or if it is of an earlier rules
-// epoch or generation, and math.MaxInt64 if it is of a later one.
+// epoch or generation, and math.MaxInt64 if it is of a later one or cannot be read.
 func OperationsShown(p *plan.Planner, g plan.GroupRef, key change.Key, img change.Image) int64 {
-	s, ok := stamp.Read(img.Lookup(g.Stamp), stamp.Context(p.Incarnation, key, g.Group))
-	if !ok {
-		return 0
-	}
+	context := stamp.Context(p.Incarnation, key, g.Group)
+	s, ok := stamp.Read(img.Lookup(g.Stamp), context)
 	count := s.Version.Count()
-	switch order := cmp.Or(cmp.Compare(s.Version.RulesEpoch(), p.Epoch), cmp.Compare(count>>stamp.GenerationShift, g.Counted.Load())); {
-	case order < 0:
-		return 0
-	case order > 0:
+	order := cmp.Or(cmp.Compare(s.Version.RulesEpoch(), p.Epoch), cmp.Compare(count>>stamp.GenerationShift, g.Counted.Load()))
+	switch {
+	case !ok && strings.HasPrefix(img.Lookup(g.Stamp).Text(), context), ok && order > 0: // DynamoDB compares texts
 		return math.MaxInt64
+	case !ok, order < 0:
+		return 0
 	}
 	return count & operationsMask
 }
@@ -92,7 +91,7 @@ func WrongDisplays(ctx context.Context, h *host.Host, g plan.GroupRef) ([]lanes.
 		case d.Want != d.Have:
 			all = append(all, d)
 		case d.StampLater: // it is right, and would stay as it is
-			d.Attribute, d.Want, d.Have = g.Stamp, fmt.Sprintf("a count of at most %d", t.Operations&operationsMask), d.Stamp
+			d.Attribute, d.Want, d.Have = g.Stamp, fmt.Sprintf("a count of at most %d", (t.Operations+t.Changes)&operationsMask), d.Stamp
 			all = append(all, d)
 		}
 	}
